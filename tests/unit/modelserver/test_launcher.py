@@ -1,0 +1,160 @@
+"""What the launcher does before a server runs."""
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from privatellm_local.modelserver import launcher
+from privatellm_local.modelserver.errors import InvalidArgumentsError, ModelServerError
+
+REPORTING_SERVER = """\
+#!/bin/sh
+printf '%s\\n' "$0" "$MARK" "$@"
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Write a file that begins like a model."""
+    path = tmp_path / "m.gguf"
+    path.write_bytes(launcher.GGUF_MAGIC + bytes(60))
+    return path
+
+
+def run_launcher(*argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the launcher as the host node does."""
+    return subprocess.run(
+        [sys.executable, "-m", "privatellm_local.modelserver", *argv],
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_an_installed_llama_server_takes_over_with_the_same_arguments(
+    tmp_path: Path,
+) -> None:
+    """The real server is the judge of its arguments, also of those the launcher does not know."""
+    server = tmp_path / "llama-server"
+    server.write_text(REPORTING_SERVER)
+    server.chmod(server.stat().st_mode | stat.S_IXUSR)
+    argv = (
+        "--model",
+        "/models/m.gguf",
+        "--slots",
+        "--chat-template",
+        "two\nlines {{ x }}",
+    )
+
+    finished = run_launcher("--launcher-search-path", str(tmp_path), *argv, MARK="kept")
+
+    assert finished.returncode == 0
+    assert finished.stdout == "\n".join([str(server), "kept", *argv, ""])
+
+
+def test_a_refused_argument_ends_with_one_line_and_exit_code_two(
+    tmp_path: Path,
+) -> None:
+    """A launcher without llama-server names the argument it does not know."""
+    finished = run_launcher(
+        "--launcher-search-path",
+        str(tmp_path),
+        "--model",
+        "m",
+        "--port",
+        "8000",
+        "--slots",
+    )
+
+    assert finished.returncode == 2
+    assert finished.stderr.startswith("modelserver: ")
+    assert "--slots" in finished.stderr
+    assert finished.stderr.count("\n") == 1
+
+
+def test_the_search_path_and_grace_period_are_taken_from_the_arguments() -> None:
+    """The launcher's own options never reach the server."""
+    argv = [
+        "--launcher-search-path",
+        "/a:/b",
+        "--model",
+        "m",
+        "--launcher-grace-seconds",
+        "7.5",
+    ]
+
+    options = launcher.split_options(argv, {"PATH": "/usr/bin"})
+
+    assert options == launcher.LaunchOptions("/a:/b", 7.5, ("--model", "m"))
+
+
+def test_without_the_option_the_path_variable_is_searched() -> None:
+    """The ordinary case needs no option."""
+    options = launcher.split_options(["--model", "m"], {"PATH": "/usr/bin"})
+
+    assert options.search_path == "/usr/bin"
+
+
+def test_a_malformed_option_is_refused_in_a_sentence() -> None:
+    """The launcher's own options are held to the same rule."""
+    with pytest.raises(InvalidArgumentsError, match="soon"):
+        launcher.split_options(["--launcher-grace-seconds", "soon"], {})
+
+
+def test_a_missing_model_is_named(tmp_path: Path) -> None:
+    """llama.cpp only says that it could not start."""
+    with pytest.raises(ModelServerError, match=r"absent\.gguf cannot be read"):
+        launcher.check_model(tmp_path / "absent.gguf")
+
+
+@pytest.mark.parametrize("content", [b"", b"GGU", b"<!DOCTYPE html>"])
+def test_a_file_that_is_no_model_is_named(tmp_path: Path, content: bytes) -> None:
+    """A web page that was saved as a model is recognised before llama.cpp sees it."""
+    path = tmp_path / "m.gguf"
+    path.write_bytes(content)
+
+    with pytest.raises(ModelServerError, match="not in GGUF format"):
+        launcher.check_model(path)
+
+
+def test_a_taken_port_ends_with_one_line_and_exit_code_one(tmp_path: Path, model: Path) -> None:
+    """The address and what to do are named before the library is loaded."""
+    with socket.create_server(("127.0.0.1", 0)) as squatter:
+        port = squatter.getsockname()[1]
+        finished = run_launcher(
+            *("--launcher-search-path", str(tmp_path), "--model", str(model)),
+            *("--host", "127.0.0.1", "--port", str(port)),
+        )
+
+    assert finished.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}: another process does" in finished.stderr
+    assert finished.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "cause"),
+    [
+        pytest.param("192.0.2.1", "does not belong to this machine", id="a foreign address"),
+        pytest.param("no.such.host.invalid", "choose another address", id="an unknown name"),
+    ],
+)
+def test_an_unusable_address_is_explained(host: str, cause: str) -> None:
+    """Each way an address can fail has its own remedy."""
+    with pytest.raises(ModelServerError, match=cause):
+        launcher.check_address(host, 18999)
+
+
+def test_a_free_address_is_accepted() -> None:
+    """The check leaves nothing behind that would be in the way."""
+    with socket.create_server(("127.0.0.1", 0)) as finder:
+        port = finder.getsockname()[1]
+
+    launcher.check_address("127.0.0.1", port)
+    launcher.check_address("127.0.0.1", port)
