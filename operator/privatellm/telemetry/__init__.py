@@ -1,0 +1,1 @@
+"""Logs and traces: configured once at start-up, used through structlog and OpenTelemetry's API."""
