@@ -1,0 +1,123 @@
+"""Private files, atomic writes and locks.
+
+The one place where the operating system's file errors become :class:`~privatellm_local.errors.StateError`.
+Other users of the machine are strangers: directories are 0700 and files 0600 from the first moment,
+whatever the umask is. Locks are ``flock`` locks on files that are never removed, so that nobody can
+hold a lock on a file that has already been replaced.
+"""
+
+import errno
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from privatellm_local.errors import StateError
+
+PRIVATE_FILE = 0o600
+PRIVATE_DIRECTORY = 0o700
+
+
+def make_private_directory(path: Path) -> None:
+    """Create a directory, with its parents, that only we can enter.
+
+    Raises:
+        StateError: when it cannot be created or written.
+    """
+    with translated(path):
+        path.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+        if path.stat().st_uid == os.geteuid():
+            path.chmod(PRIVATE_DIRECTORY)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+def write_atomically(path: Path, content: str | bytes, mode: int = PRIVATE_FILE) -> None:
+    """Replace a file in one step; readers see the old content or the new one, never a part.
+
+    Raises:
+        StateError: when the file cannot be written.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    with translated(path):
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(temporary).chmod(mode)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def write_if_changed(path: Path, content: str) -> bool:
+    """Write a text file unless it already says the same, and tell whether it was written."""
+    if read_text(path) == content:
+        return False
+    write_atomically(path, content)
+    return True
+
+
+def read_text(path: Path) -> str | None:
+    """Return the content of a text file, or ``None`` when there is no such file.
+
+    Raises:
+        StateError: when the file is there but cannot be read.
+    """
+    with translated(path):
+        try:
+            return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+
+@contextmanager
+def exclusive_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold an exclusive lock and yield whether we got it.
+
+    Args:
+        path: The lock file; it is created when missing and never removed.
+        wait: Wait for the holder to finish; otherwise yield ``False`` at once when somebody has it.
+
+    Raises:
+        StateError: when the lock file cannot be opened.
+    """
+    with translated(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    try:
+        yield _lock(descriptor, wait=wait)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, *, wait: bool) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn the operating system's file errors inside the block into a ``StateError``."""
+    try:
+        yield
+    except OSError as error:
+        raise StateError(_explanation(path, error)) from error
+
+
+def _explanation(path: Path, error: OSError) -> str:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return f"No space is left for {path}: free some disk space and run the command again."
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return (
+            f"{path} must be writable for the current user ({error.strerror}): change its "
+            "permissions, or choose other places with --state DIR and PRIVATE_LLM_CACHE."
+        )
+    return f"{path} cannot be used: {error.strerror or error}."

@@ -1,0 +1,178 @@
+"""Where everything is: the layout of a state directory and of the user's cache directory.
+
+Nothing is written outside these two (the Go tool chain keeps its own caches where it always does).
+The state directory belongs to one environment and may be deleted as a whole; the cache directory is
+shared by all environments of a user.
+
+State directory::
+
+    state.json            version, addresses; its presence makes the directory ours
+    lock                  held by `up` and by `down --purge`
+    pki/                  certificate authorities, certificates, keys
+    kubeconfigs/          one file an identity
+    config/               configuration of the components, rewritten by every `up`
+    run/                  what the supervisor reports
+    log/                  one file a component
+    etcd/                 the cluster's data
+    node/                 pods and volumes of the host node
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from privatellm_local import files
+
+
+@dataclass(frozen=True, slots=True)
+class StatePaths:
+    """The places inside one state directory."""
+
+    root: Path
+
+    @property
+    def state_file(self) -> Path:
+        """Version and addresses of the environment."""
+        return self.root / "state.json"
+
+    @property
+    def lock_file(self) -> Path:
+        """Held while the environment is being brought up or purged."""
+        return self.root / "lock"
+
+    @property
+    def pki(self) -> Path:
+        """Certificates and keys."""
+        return self.root / "pki"
+
+    @property
+    def kubeconfigs(self) -> Path:
+        """One kubeconfig an identity."""
+        return self.root / "kubeconfigs"
+
+    @property
+    def config(self) -> Path:
+        """Configuration files of the components."""
+        return self.root / "config"
+
+    @property
+    def run(self) -> Path:
+        """What the supervisor reports about the running processes."""
+        return self.root / "run"
+
+    @property
+    def logs(self) -> Path:
+        """One log file a component."""
+        return self.root / "log"
+
+    @property
+    def etcd_data(self) -> Path:
+        """The cluster's data."""
+        return self.root / "etcd"
+
+    @property
+    def node(self) -> Path:
+        """Pods and volumes of the host node."""
+        return self.root / "node"
+
+    @property
+    def components_file(self) -> Path:
+        """What the supervisor shall run."""
+        return self.config / "components.json"
+
+    @property
+    def status_file(self) -> Path:
+        """What the supervisor runs."""
+        return self.run / "status.json"
+
+    @property
+    def supervisor_lock(self) -> Path:
+        """Held by the one supervisor of this environment as long as it lives."""
+        return self.run / "supervisor.lock"
+
+    @property
+    def ready_file(self) -> Path:
+        """Which supervisor the last `up` finished with, and what it set up."""
+        return self.run / "ready.json"
+
+    def log(self, component: str) -> Path:
+        """Return the log file of a component."""
+        return self.logs / f"{component}.log"
+
+    def kubeconfig(self, identity: str) -> Path:
+        """Return the kubeconfig of an identity."""
+        return self.kubeconfigs / f"{identity}.kubeconfig"
+
+    def create(self) -> None:
+        """Create the directories.
+
+        Raises:
+            StateError: when one cannot be created or written.
+        """
+        for directory in (
+            self.root,
+            self.pki,
+            self.kubeconfigs,
+            self.config,
+            self.run,
+            self.logs,
+            self.etcd_data,
+            self.node,
+        ):
+            files.make_private_directory(directory)
+
+
+@dataclass(frozen=True, slots=True)
+class CachePaths:
+    """The places inside the user's cache directory."""
+
+    root: Path
+
+    @property
+    def binaries(self) -> Path:
+        """Built control plane programs, one directory a digest of what they were built from."""
+        return self.root / "bin"
+
+    @property
+    def slots_file(self) -> Path:
+        """Which address slot belongs to which state directory."""
+        return self.root / "slots.json"
+
+    @property
+    def slots_lock(self) -> Path:
+        """Held while a slot is chosen."""
+        return self.root / "slots.lock"
+
+    @property
+    def models(self) -> Path:
+        """Model files that several environments share."""
+        return self.root / "models"
+
+    def create(self) -> None:
+        """Create the directories.
+
+        Raises:
+            StateError: when one cannot be created or written.
+        """
+        for directory in (self.root, self.binaries, self.models):
+            files.make_private_directory(directory)
+
+
+def default_state_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the state directory that is used when none is named (XDG base directories)."""
+    base = environment.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(base).expanduser() / "private-llm"
+
+
+def cache_paths(environment: Mapping[str, str] = os.environ) -> CachePaths:
+    """Return the user's cache directory: ``PRIVATE_LLM_CACHE``, else by the XDG rules."""
+    if chosen := environment.get("PRIVATE_LLM_CACHE"):
+        return CachePaths(Path(chosen).expanduser().absolute())
+    base = environment.get("XDG_CACHE_HOME") or "~/.cache"
+    return CachePaths(Path(base).expanduser().absolute() / "private-llm")
+
+
+def state_paths(directory: Path | None) -> StatePaths:
+    """Return the layout of ``directory``, or of the default state directory."""
+    return StatePaths((directory or default_state_directory()).expanduser().absolute().resolve())

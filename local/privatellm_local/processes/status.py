@@ -1,0 +1,89 @@
+"""What the supervisor runs: ``run/status.json``, replaced as a whole on every change."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+
+from privatellm_local import files
+from privatellm_local.paths import StatePaths
+from privatellm_local.processes.identity import ProcessIdentity, is_alive
+
+
+class ComponentState(StrEnum):
+    """Where a component is in its life."""
+
+    WAITING = "waiting"
+    """Another component must be ready first."""
+
+    STARTING = "starting"
+    """The process runs, its probe has not succeeded yet."""
+
+    READY = "ready"
+    UNREADY = "unready"
+    """It was ready and its probe fails now."""
+
+    BACKOFF = "backoff"
+    """It ended and is started again after a pause."""
+
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class ComponentStatus(_Model):
+    """What is known about one component."""
+
+    name: str
+    state: ComponentState
+    address: str
+    process: ProcessIdentity | None = None
+    started_at: datetime | None = None
+    restarts: int = 0
+    """How often the process ended by itself."""
+
+    message: str = ""
+    """Why it ended last, in one line."""
+
+
+class SupervisorStatus(_Model):
+    """What one supervisor runs."""
+
+    supervisor: ProcessIdentity
+    started_at: datetime
+    generation: str
+    """Digest of the components file that this status follows."""
+
+    stopping: bool = False
+    components: tuple[ComponentStatus, ...] = ()
+
+    def component(self, name: str) -> ComponentStatus | None:
+        """Return what is known about one component."""
+        return next((item for item in self.components if item.name == name), None)
+
+
+def write(paths: StatePaths, status: SupervisorStatus) -> None:
+    """Publish a status."""
+    files.write_atomically(
+        paths.status_file, status.model_dump_json(by_alias=True, indent=2) + "\n"
+    )
+
+
+def read(paths: StatePaths) -> SupervisorStatus | None:
+    """Return the last status that was published, or ``None``; its supervisor may be long gone."""
+    text = files.read_text(paths.status_file)
+    try:
+        return SupervisorStatus.model_validate_json(text) if text else None
+    except ValidationError:
+        # Another release wrote it. Whoever that was, it is not a supervisor that we can talk to.
+        return None
+
+
+def read_living(paths: StatePaths) -> SupervisorStatus | None:
+    """Return the status of a supervisor that runs now, or ``None``."""
+    status = read(paths)
+    return status if status and is_alive(status.supervisor) else None

@@ -1,0 +1,139 @@
+"""The supervisor's loop: make what runs equal to what the components file says, until told to stop."""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from privatellm_local.errors import StateError
+from privatellm_local.paths import StatePaths
+from privatellm_local.processes import logs, specification, status
+from privatellm_local.processes.component import Component
+from privatellm_local.processes.identity import myself
+from privatellm_local.processes.specification import ComponentSpec
+
+log = logging.getLogger(__name__)
+
+LOG_CHECK_SECONDS = 60.0
+
+INHERITED_VARIABLES = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "PATH",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TMPDIR",
+    "TZ",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+)
+"""What components get from the user's environment; everything else may be a secret of the user's."""
+
+
+def inherited(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of an environment that every component gets."""
+    return {name: environment[name] for name in INHERITED_VARIABLES if name in environment}
+
+
+class Supervisor:
+    """Owns the components of one environment."""
+
+    def __init__(self, paths: StatePaths) -> None:
+        self._paths = paths
+        self._components: dict[str, Component] = {}
+        self._generation = ""
+        self._stopping = False
+        self._wake = asyncio.Event()
+        self._identity = myself()
+        self._started_at = datetime.now(UTC)
+
+    async def run(self) -> None:
+        """Supervise until SIGTERM or SIGINT, then stop everything in reverse order."""
+        self._listen_to_signals()
+        rotation = asyncio.create_task(self._bound_logs())
+        self._wake.set()
+        while not self._stopping:
+            await self._wake.wait()
+            self._wake.clear()
+            if not self._stopping:
+                await self._reconcile()
+        rotation.cancel()
+        self._publish()
+        for name in reversed(list(self._components)):
+            await self._stop(name)
+        self._publish()
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self._wake.set)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._ask_to_stop)
+
+    def _ask_to_stop(self) -> None:
+        self._stopping = True
+        self._wake.set()
+
+    async def _reconcile(self) -> None:
+        try:
+            wanted, generation = specification.read(self._paths.components_file)
+        except StateError:
+            # Running components are worth more than a file that cannot be read.
+            log.exception("the components file was ignored")
+            return
+        for name in _outdated(self._components, wanted):
+            await self._stop(name)
+            del self._components[name]
+        for spec in wanted:
+            if spec.name not in self._components:
+                self._start(spec)
+        self._components = {spec.name: self._components[spec.name] for spec in wanted}
+        self._generation = generation
+        self._publish()
+
+    def _start(self, spec: ComponentSpec) -> None:
+        component = Component(
+            spec,
+            log=self._paths.log(spec.name),
+            environment=inherited(os.environ),
+            changed=self._publish,
+        )
+        self._components[spec.name] = component
+        component.start([self._components[name] for name in spec.after if name in self._components])
+
+    async def _stop(self, name: str) -> None:
+        log.info("stopping %s", name)
+        await self._components[name].stop()
+
+    async def _bound_logs(self) -> None:
+        while True:
+            await asyncio.sleep(LOG_CHECK_SECONDS)
+            for name in self._components:
+                logs.rotate(self._paths.log(name))
+
+    def _publish(self) -> None:
+        current = status.SupervisorStatus(
+            supervisor=self._identity,
+            started_at=self._started_at,
+            generation=self._generation,
+            stopping=self._stopping,
+            components=tuple(component.status for component in self._components.values()),
+        )
+        try:
+            status.write(self._paths, current)
+        except StateError:
+            # A full disk must not take the components down; the next change tries again.
+            log.exception("the status could not be published")
+
+
+def _outdated(running: Mapping[str, Component], wanted: tuple[ComponentSpec, ...]) -> list[str]:
+    specs = {spec.name: spec for spec in wanted}
+    stale = [name for name, component in running.items() if specs.get(name) != component.spec]
+    return stale[::-1]
