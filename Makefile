@@ -1,0 +1,48 @@
+# The newcomer's door. It needs make and Python 3.11 or newer; `make help` lists what it opens.
+PYTHON ?= python3
+BIN := .venv/bin
+CRDS := charts/private-llm-operator/files/crds
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test unit lint format crds bench lock install-dev clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: ## Install the privatellm command into .venv
+	@$(PYTHON) local/bootstrap.py demo
+
+demo: install ## Start everything, order a private LLM and ask it a question
+	@$(BIN)/privatellm up --detach
+
+test: lint ## Run every check: lint, types, unit, contract, integration and end-to-end tests
+	$(BIN)/python -m pytest tests/unit tests/contract tests/integration tests/e2e
+
+unit: install-dev ## Run the unit tests alone (under 30 s)
+	$(BIN)/python -m pytest tests/unit
+
+lint: install-dev ## Check style, types, architecture and dependencies
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/deptry operator authserver sync-agent local
+
+format: install-dev ## Format the code and mend what the linter can mend
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+crds: install-dev ## Generate the CRDs from the types
+	$(BIN)/python -m privatellm.api.crds $(CRDS)
+
+bench: install-dev ## Measure the edge against its limits and print the ratios
+	$(BIN)/python tests/bench/verify_bench.py --json build/bench/verify.json
+
+lock: install-dev ## Lock the requirements anew, at most a week old
+	$(BIN)/python requirements/lock.py
+
+clean: ## Remove what was built and installed here
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+install-dev:
+	@$(PYTHON) local/bootstrap.py dev

@@ -1,0 +1,86 @@
+"""Make ``.venv`` with the ``privatellm`` command, from locked requirements, with what Python brings.
+
+``make install`` runs this file with the system's Python, so it uses the standard library alone and
+its first duty is to say in one line what is missing. Debian ships Python without ``ensurepip``; an
+installed ``pip`` can then fill an environment from outside. Running it again does nothing unless a
+requirement file changed.
+
+Usage: ``python3 local/bootstrap.py {demo,dev}``
+"""
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+OLDEST_PYTHON = (3, 11)
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+REQUIREMENTS = ROOT / "requirements"
+SUPERSETS = {"demo": ("demo", "dev"), "dev": ("dev",)}
+"""Which installed sets satisfy a wish: the development set holds all of the demo's."""
+
+
+class BootstrapError(Exception):
+    """What is missing, and the one line that installs it."""
+
+
+def main(wish: str) -> None:
+    """Install the wished set unless it, or one that holds it, is installed already."""
+    if sys.version_info < OLDEST_PYTHON:
+        raise BootstrapError(
+            f"Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}. "
+            "Install one with: apt-get install python3 (Debian 12 or newer), then make PYTHON=python3.11 ..."
+        )
+    if any(stamp_of(name).exists() for name in SUPERSETS[wish]):
+        return
+    pip = pip_of_environment()
+    print(f"Installing the {wish} requirements into {VENV.name} ...", flush=True)
+    for stamp in VENV.glob("installed-*"):
+        stamp.unlink()
+    locked = ["--require-hashes", "--only-binary=:all:"]
+    run([*pip, *locked, "-r", str(REQUIREMENTS / f"{wish}.txt")])
+    run([*pip, *locked, "-r", str(REQUIREMENTS / "build.txt")])
+    run([*pip, "--no-index", "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+    stamp_of(wish).touch()
+
+
+def stamp_of(wish: str) -> Path:
+    """Return the file that says that this very set of requirements is installed."""
+    digest = hashlib.sha256()
+    for path in (REQUIREMENTS / f"{wish}.txt", REQUIREMENTS / "build.txt", ROOT / "pyproject.toml"):
+        digest.update(path.read_bytes())
+    return VENV / f"installed-{wish}-{digest.hexdigest()[:16]}"
+
+
+def pip_of_environment() -> list[str]:
+    """Create the environment if needed and return the command that installs into it."""
+    python = str(VENV / "bin" / "python")
+    if importlib.util.find_spec("ensurepip"):
+        if not (VENV / "bin" / "pip").exists():
+            run([sys.executable, "-m", "venv", "--clear", str(VENV)])
+        return [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if importlib.util.find_spec("pip"):
+        if not (VENV / "bin" / "python").exists():
+            run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(VENV)])
+        outside = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+        return [*outside, "--disable-pip-version-check"]
+    raise BootstrapError(
+        "This Python has neither ensurepip nor pip. Install them with: apt-get install python3-venv"
+    )
+
+
+def run(command: list[str]) -> None:
+    """Run a command; its own message is the best one when it fails."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONPATH")}
+    if subprocess.run(command, check=False, env=environment).returncode != 0:
+        raise BootstrapError(f"This command failed, see its message above: {' '.join(command)}")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1])
+    except (BootstrapError, OSError) as error:
+        sys.exit(f"error: {error}")
