@@ -32,12 +32,12 @@ def main(wish: str) -> None:
     if sys.version_info < OLDEST_PYTHON:
         raise BootstrapError(
             f"Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}. "
-            "Install one with: apt-get install python3 (Debian 12 or newer), then make PYTHON=python3.11 ..."
+            "Install one with: apt-get install python3.11, then: make PYTHON=python3.11 install"
         )
     if any(stamp_of(name).exists() for name in SUPERSETS[wish]):
         return
     pip = pip_of_environment()
-    print(f"Installing the {wish} requirements into {VENV.name} ...", flush=True)
+    sys.stderr.write(f"Installing the {wish} requirements into {VENV.name} ...\n")
     for stamp in VENV.glob("installed-*"):
         stamp.unlink()
     locked = ["--require-hashes", "--only-binary=:all:"]

@@ -20,7 +20,9 @@ def compile_to(output: str, *sources: str) -> None:
     plain = ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
     target = ["--exclude-newer", newest, "-o", f"requirements/{output}.txt"]
     uv = Path(sys.executable).with_name("uv")
-    subprocess.run([uv, "pip", "compile", *options, *plain, *target, *sources], check=True, cwd=ROOT)
+    subprocess.run(
+        [uv, "pip", "compile", *options, *plain, *target, *sources], check=True, cwd=ROOT
+    )
 
 
 def main() -> None:
@@ -28,9 +30,7 @@ def main() -> None:
     compile_to("build", "requirements/build.in")
     for extra in EXTRAS:
         compile_to(extra, "pyproject.toml", "--extra", extra)
-    compile_to(
-        "dev", "pyproject.toml", "--all-extras", "--group", "dev", "requirements/build.in"
-    )
+    compile_to("dev", "pyproject.toml", "--all-extras", "--group", "dev", "requirements/build.in")
 
 
 if __name__ == "__main__":

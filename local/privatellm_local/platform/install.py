@@ -1,0 +1,99 @@
+"""Install our parts into a control plane, or bring them up to date; running it again changes nothing."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from privatellm.api.crds import all_crds
+from privatellm.errors import AlreadyExistsError, PrivateLLMError
+from privatellm.kube import KubeClient, kinds
+from privatellm.kube.waiting import wait_for
+from privatellm_local.platform.catalogue import catalogue
+from privatellm_local.platform.facts import (
+    AUTHSERVER,
+    FIELD_MANAGER,
+    OPERATOR,
+    SYSTEM_NAMESPACE,
+    PlatformFacts,
+)
+from privatellm_local.platform.namespaces import namespaces
+from privatellm_local.platform.platform_key import new_platform_key
+from privatellm_local.platform.rbac import rbac
+from privatellm_local.platform.workloads import workloads
+
+Progress = Callable[[str], None]
+"""Called with a short sentence about what is happening."""
+
+Manifest = dict[str, Any]
+
+
+class PlatformNotReadyError(PrivateLLMError):
+    """A part of the platform did not become available in time."""
+
+
+async def install_platform(client: KubeClient, facts: PlatformFacts, progress: Progress) -> None:
+    """Apply CRDs, namespaces, rights, the catalogue and the workloads.
+
+    Args:
+        client: An administrator's client.
+        facts: The values of this environment.
+        progress: Told what happens.
+    """
+    progress("custom resource definitions")
+    await asyncio.gather(*(_install_crd(client, crd) for crd in all_crds()))
+    progress("namespaces, rights and the catalogue")
+    await _apply_all(client, namespaces(facts))
+    await _create_platform_key(client)
+    await _apply_all(client, (*rbac(facts), catalogue(facts)))
+    progress("operator and ForwardAuth service")
+    await _apply_all(client, workloads(facts))
+
+
+async def wait_until_available(client: KubeClient, deadline_seconds: float) -> None:
+    """Wait until operator and ForwardAuth service are available.
+
+    Raises:
+        PlatformNotReadyError: when the deadline passes, with the name of the part that is missing.
+    """
+    for name in (AUTHSERVER, OPERATOR):
+        try:
+            async with asyncio.timeout(deadline_seconds):
+                await wait_for(client, kinds.DEPLOYMENT, name, SYSTEM_NAMESPACE, _rolled_out)
+        except TimeoutError as error:
+            raise PlatformNotReadyError(
+                f"{name} must become available within {deadline_seconds:.0f} s and did not. "
+                f"See: kubectl -n {SYSTEM_NAMESPACE} logs deployment/{name}"
+            ) from error
+
+
+async def _install_crd(client: KubeClient, crd: Manifest) -> None:
+    await client.apply(kinds.CUSTOM_RESOURCE_DEFINITION, crd, field_manager=FIELD_MANAGER)
+    name = crd["metadata"]["name"]
+    await wait_for(client, kinds.CUSTOM_RESOURCE_DEFINITION, name, None, _established)
+
+
+async def _apply_all(client: KubeClient, manifests: tuple[Manifest, ...]) -> None:
+    for manifest in manifests:
+        await client.apply(kinds.kind_of(manifest), manifest, field_manager=FIELD_MANAGER)
+
+
+async def _create_platform_key(client: KubeClient) -> None:
+    try:
+        await client.create(kinds.SECRET, new_platform_key())
+    except AlreadyExistsError:
+        return
+
+
+def _rolled_out(deployment: Manifest | None) -> bool:
+    if deployment is None:
+        return False
+    status = deployment.get("status", {})
+    observed = status.get("observedGeneration", 0) >= deployment["metadata"]["generation"]
+    wanted = deployment["spec"]["replicas"]
+    counts = (status.get("updatedReplicas", 0), status.get("availableReplicas", 0))
+    return bool(observed and counts == (wanted, wanted))
+
+
+def _established(crd: Manifest | None) -> bool:
+    conditions = (crd or {}).get("status", {}).get("conditions", [])
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
