@@ -1,0 +1,109 @@
+"""kube-apiserver with a loopback service range."""
+
+from pathlib import Path
+
+from privatellm_local.addresses import LOOPBACK, AddressPlan
+from privatellm_local.controlplane import etcd
+from privatellm_local.paths import StatePaths
+from privatellm_local.pki import inventory, store
+from privatellm_local.pki.inventory import Authority
+from privatellm_local.processes.specification import ComponentSpec, Probe
+
+NAME = "kube-apiserver"
+
+ISSUER = "https://kubernetes.default.svc"
+"""Who service-account tokens say they come from."""
+
+MEMORY_LIMIT = "600MiB"
+"""Soft limit of the Go heap: without one the process keeps what a burst of objects once needed."""
+
+
+def component(paths: StatePaths, plan: AddressPlan, program: Path) -> ComponentSpec:
+    """Return how the API server runs; it is ready when ``/readyz`` says so."""
+    return ComponentSpec(
+        name=NAME,
+        argv=(
+            str(program),
+            *_serving(paths, plan),
+            *_storage(paths, plan),
+            *_authentication(paths),
+            *_front_proxy(paths),
+            *_node_access(paths),
+            *_loopback(plan),
+        ),
+        environment={"GOMEMLIMIT": MEMORY_LIMIT, "GOGC": "75"},
+        after=(etcd.NAME,),
+        probe=Probe(
+            url=f"{plan.apiserver_url}/readyz",
+            ca_file=store.certificate_file(paths, Authority.CLUSTER),
+            cert_file=store.certificate_file(paths, "probe"),
+            key_file=store.key_file(paths, "probe"),
+        ),
+        address=plan.apiserver_url,
+    )
+
+
+def _serving(paths: StatePaths, plan: AddressPlan) -> tuple[str, ...]:
+    return (
+        f"--bind-address={LOOPBACK}",
+        f"--secure-port={plan.apiserver}",
+        f"--tls-cert-file={store.certificate_file(paths, 'apiserver')}",
+        f"--tls-private-key-file={store.key_file(paths, 'apiserver')}",
+        "--profiling=false",
+    )
+
+
+def _storage(paths: StatePaths, plan: AddressPlan) -> tuple[str, ...]:
+    return (
+        f"--etcd-servers=https://{LOOPBACK}:{plan.etcd}",
+        f"--etcd-cafile={store.certificate_file(paths, Authority.ETCD)}",
+        f"--etcd-certfile={store.certificate_file(paths, 'apiserver-etcd-client')}",
+        f"--etcd-keyfile={store.key_file(paths, 'apiserver-etcd-client')}",
+    )
+
+
+def _authentication(paths: StatePaths) -> tuple[str, ...]:
+    name = inventory.SERVICE_ACCOUNT_KEY
+    return (
+        f"--client-ca-file={store.certificate_file(paths, Authority.CLUSTER)}",
+        # Every caller has a certificate or a token; strangers on the machine have neither.
+        "--anonymous-auth=false",
+        "--authorization-mode=RBAC",
+        f"--service-account-issuer={ISSUER}",
+        f"--service-account-key-file={store.public_key_file(paths, name)}",
+        f"--service-account-signing-key-file={store.key_file(paths, name)}",
+    )
+
+
+def _front_proxy(paths: StatePaths) -> tuple[str, ...]:
+    name = "front-proxy-client"
+    return (
+        f"--requestheader-client-ca-file={store.certificate_file(paths, Authority.FRONT_PROXY)}",
+        f"--requestheader-allowed-names={name}",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-username-headers=X-Remote-User",
+        f"--proxy-client-cert-file={store.certificate_file(paths, name)}",
+        f"--proxy-client-key-file={store.key_file(paths, name)}",
+    )
+
+
+def _node_access(paths: StatePaths) -> tuple[str, ...]:
+    # With these `kubectl logs` works; the node refuses whoever cannot show such a certificate.
+    name = "apiserver-kubelet-client"
+    return (
+        f"--kubelet-client-certificate={store.certificate_file(paths, name)}",
+        f"--kubelet-client-key={store.key_file(paths, name)}",
+        f"--kubelet-certificate-authority={store.certificate_file(paths, Authority.CLUSTER)}",
+        "--kubelet-preferred-address-types=InternalIP",
+    )
+
+
+def _loopback(plan: AddressPlan) -> tuple[str, ...]:
+    return (
+        f"--service-cluster-ip-range={plan.service_cidr}",
+        # Said explicitly: a machine without any network has no address that could be guessed.
+        f"--advertise-address={LOOPBACK}",
+        # EndpointSlices refuse loopback addresses.
+        "--endpoint-reconciler-type=none",
+    )
