@@ -1,0 +1,58 @@
+"""One embedded environment for all integration tests, and a fresh namespace for each.
+
+With ``PRIVATE_LLM_TEST_STATE`` set to the state directory of a running environment that one is used and
+left running, which makes a single test fast to repeat.
+"""
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+import embedded
+from privatellm.kube import KubeClient, kinds
+from privatellm_local.platform.rbac import tenant_binding
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Environment]:
+    """A running environment with the demo's model in its catalogue."""
+    if running := os.environ.get("PRIVATE_LLM_TEST_STATE"):
+        yield embedded.Environment(Path(running))
+        return
+    started = embedded.start(tmp_path_factory.mktemp("env"))
+    yield started
+    embedded.stop(started)
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(environment: embedded.Environment) -> Path:
+    """The administrator's kubeconfig."""
+    return environment.kubeconfig
+
+
+@pytest.fixture(scope="session")
+def edge_url(environment: embedded.Environment) -> str:
+    """The URL of the edge."""
+    return environment.edge_url
+
+
+@pytest.fixture
+async def client(kubeconfig: Path) -> AsyncIterator[KubeClient]:
+    """An administrator's client."""
+    async with await KubeClient.connect(kubeconfig) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def namespace(client: KubeClient) -> AsyncIterator[str]:
+    """A fresh namespace that is onboarded: the operator may handle Secrets in it."""
+    name = f"test-{secrets.token_hex(4)}"
+    await client.create(
+        kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    )
+    await client.create(kinds.ROLE_BINDING, tenant_binding(name))
+    yield name
+    await client.delete(kinds.NAMESPACE, name)
