@@ -7,10 +7,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import embedded
 import openai
 import pytest
 import yaml
+
+import embedded
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(45 * 60)]
 
