@@ -53,5 +53,7 @@ def _arguments(paths: StatePaths, plan: AddressPlan) -> tuple[str, ...]:
         "--kube-api-burst=600",
         # A laptop that sleeps must not find its pods evicted.
         "--node-monitor-grace-period=5m",
+        # Created when missing; its default is a system directory.
+        f"--flex-volume-plugin-dir={paths.run / 'flexvolumes'}",
         "--profiling=false",
     )
