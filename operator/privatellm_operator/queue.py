@@ -1,0 +1,220 @@
+"""A queue of keys: what needs a pass, never why.
+
+A key is waiting, busy or neither. Adding a waiting key changes nothing and adding a busy one makes it
+wait again when its pass ends, so two passes over one object never overlap and a storm of events costs
+one pass. That also bounds the queue: it holds at most one entry for each object.
+
+Namespaces take turns. One tenant with a thousand changed objects therefore delays another tenant's first
+one by a single round, not by a thousand passes.
+
+A pass that fails comes back after a growing delay. A pass decides alone when the next one is due: what
+was planned before is forgotten when it starts. The queue does not know what a pass does.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from privatellm.errors import KubernetesError, PrivateLLMError, ThrottledError
+from privatellm.kube.kinds import Kind
+
+log = structlog.get_logger(__name__)
+
+SHORTEST_DELAY = 1.0
+"""Seconds before a failing object that changed meanwhile is looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Names one object that may need a pass; the object may be gone already."""
+
+    kind: Kind
+    namespace: str
+    name: str
+
+    @property
+    def label(self) -> str:
+        """The object's name as people write it, for logs."""
+        path = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind.name} {path}"
+
+
+class Reconciler(Protocol):
+    """Makes the world of one object what it should be."""
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Do one pass, and return the seconds after which another is wanted without any event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long a failing object waits, in seconds."""
+
+    first: float = 0.5
+    factor: float = 2.0
+    longest: float = 30.0
+    longest_for_refusals: float = 300.0
+    """When the API server said no, only a change of the world helps, and that brings an event."""
+
+    def delay(self, failures: int, error: Exception) -> float:
+        """Return the delay after so many failures in a row, the last of which was ``error``."""
+        refused = isinstance(error, PrivateLLMError) and not (
+            isinstance(error, KubernetesError) and error.retryable
+        )
+        ceiling = self.longest_for_refusals if refused else self.longest
+        grown = min(self.first * self.factor ** min(failures - 1, 32), ceiling)
+        return max(grown, error.retry_after) if isinstance(error, ThrottledError) else grown
+
+
+PassObserver = Callable[[Key, str, float], None]
+"""Is told about each pass: its key, its result (``success``, ``retry`` or ``error``) and its seconds."""
+
+
+def ignore_pass(_key: Key, _result: str, _seconds: float) -> None:
+    """Take no note of a pass."""
+
+
+class WorkQueue:
+    """Keys in need of a pass, and the workers that do the passes."""
+
+    def __init__(
+        self, *, backoff: Backoff | None = None, observer: PassObserver = ignore_pass
+    ) -> None:
+        self._backoff = backoff or Backoff()
+        self._observer = observer
+        self._ready: dict[str, dict[Key, None]] = {}
+        self._waiting = asyncio.Semaphore(0)
+        self._busy: set[Key] = set()
+        self._dirty: set[Key] = set()
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._failures: dict[Key, int] = {}
+        self._open = asyncio.Event()
+        self._open.set()
+        self._stopping = False
+
+    def __len__(self) -> int:
+        """Count the keys that wait for a worker."""
+        return sum(len(keys) for keys in self._ready.values())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no key waits for a worker and no worker is busy."""
+        return not self._ready and not self._busy
+
+    def add(self, key: Key) -> None:
+        """Ask for a pass over ``key`` as soon as a worker is free."""
+        if self._stopping:
+            return
+        if key in self._busy:
+            self._dirty.add(key)
+            return
+        keys = self._ready.setdefault(key.namespace, {})
+        if key not in keys:
+            keys[key] = None
+            self._waiting.release()
+
+    def add_after(self, key: Key, delay: float) -> None:
+        """Ask for a pass in ``delay`` seconds; of several such requests the earliest counts."""
+        if self._stopping:
+            return
+        loop = asyncio.get_running_loop()
+        planned = self._timers.get(key)
+        if planned is not None and planned.when() <= loop.time() + delay:
+            return
+        self._forget_plan(key)
+        self._timers[key] = loop.call_later(delay, self._due, key)
+
+    def pause(self) -> None:
+        """Start no more passes until :meth:`resume`; those that run go on."""
+        self._open.clear()
+
+    def resume(self) -> None:
+        """Start passes again."""
+        self._open.set()
+
+    def stop(self) -> None:
+        """Let every worker finish its pass and leave; what still waits is dropped."""
+        self._stopping = True
+        for key in tuple(self._timers):
+            self._forget_plan(key)
+        self._open.set()
+        self._waiting.release()
+
+    async def run(self, reconcilers: Mapping[Kind, Reconciler], *, workers: int) -> None:
+        """Work until :meth:`stop`.
+
+        Args:
+            reconcilers: Who does the passes over keys of a kind.
+            workers: Passes at the same time.
+        """
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._work(reconcilers))
+
+    async def _work(self, reconcilers: Mapping[Kind, Reconciler]) -> None:
+        while (key := await self._next()) is not None:
+            await self._pass(key, reconcilers[key.kind])
+
+    async def _next(self) -> Key | None:
+        await self._waiting.acquire()
+        await self._open.wait()
+        if self._stopping:
+            # The permit that woke this worker wakes the next one.
+            self._waiting.release()
+            return None
+        namespace = next(iter(self._ready))
+        keys = self._ready.pop(namespace)
+        key = next(iter(keys))
+        del keys[key]
+        if keys:
+            self._ready[namespace] = keys
+        self._busy.add(key)
+        self._forget_plan(key)
+        return key
+
+    async def _pass(self, key: Key, reconciler: Reconciler) -> None:
+        started = asyncio.get_running_loop().time()
+        failed = False
+        try:
+            delay = await reconciler.reconcile(key)
+            self._failures.pop(key, None)
+            result = "success"
+        except Exception as error:  # noqa: BLE001 - one broken object must not end its worker
+            failed = True
+            result, delay = self._note_failure(key, error)
+        finally:
+            self._busy.discard(key)
+        self._observer(key, result, asyncio.get_running_loop().time() - started)
+        self._plan(key, delay, failed=failed)
+
+    def _note_failure(self, key: Key, error: Exception) -> tuple[str, float]:
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        delay = self._backoff.delay(failures, error)
+        if isinstance(error, PrivateLLMError):
+            log.warning("pass failed", object=key.label, error=str(error), retry_in=delay)
+            return "retry", delay
+        log.error("pass broke", object=key.label, retry_in=delay, exc_info=error)
+        return "error", delay
+
+    def _plan(self, key: Key, delay: float | None, *, failed: bool) -> None:
+        changed = key in self._dirty
+        self._dirty.discard(key)
+        if changed and not failed:
+            self.add(key)
+        elif changed and delay is not None:
+            # The change may be the cure, or the trace of the failed pass itself.
+            self.add_after(key, min(delay, SHORTEST_DELAY))
+        elif delay is not None:
+            self.add_after(key, delay)
+
+    def _due(self, key: Key) -> None:
+        self._timers.pop(key, None)
+        self.add(key)
+
+    def _forget_plan(self, key: Key) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()

@@ -1,0 +1,1 @@
+"""Passes: gather what is known, decide without side effects, apply what differs."""

@@ -1,0 +1,263 @@
+"""What the platform team decides, read from the environment once and frozen.
+
+Groups keep related decisions together; a group's prefix and a field's name make the variable's name, so
+``edge.auth_address`` is ``PRIVATE_LLM_AUTH_ADDRESS`` and ``public.host`` is ``PUBLIC_HOST``. Nothing here
+depends on the cluster being a real one or the embedded environment.
+"""
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from privatellm.errors import InvalidInputError
+from privatellm.telemetry.logs import LogFormat
+
+PREFIX = "PRIVATE_LLM_"
+
+
+def _words(value: Any) -> Any:
+    """Split a comma-separated list; anything else passes through to validation."""
+    if not isinstance(value, str):
+        return value
+    return tuple(word.strip() for word in value.split(",") if word.strip())
+
+
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
+"""A list that the environment carries with commas between its words."""
+
+
+class PublicSettings(BaseSettings):
+    """Where customers find the edge."""
+
+    model_config = SettingsConfigDict(env_prefix="PUBLIC_", frozen=True)
+
+    host: str = "localhost"
+    """``host`` or ``host:port`` in the URLs that customers get."""
+
+    scheme: Literal["http", "https"] = "https"
+    """Scheme of those URLs; ``https`` also asks Traefik for TLS on every route."""
+
+    @property
+    def rule_host(self) -> str | None:
+        """The host an Ingress rule may carry: without port, and none for an IP address."""
+        host = urlsplit(f"//{self.host}").hostname or ""
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            return host or None
+        return None
+
+
+class PodSettings(BaseSettings):
+    """Who this process is; the downward API fills it in."""
+
+    model_config = SettingsConfigDict(env_prefix="POD_", frozen=True)
+
+    namespace: str = "private-llm-system"
+    """Namespace of the operator, its Lease and the shared middlewares."""
+
+    name: str = ""
+    """Name of the pod, for the Lease and for events; empty uses the host's name."""
+
+    ip: str = ""
+    """Address of the pod."""
+
+
+class EdgeSettings(BaseSettings):
+    """How Traefik is asked to route, and what it checks."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    auth_address: str = "http://private-llm-authserver.private-llm-system.svc:8090"
+    """Base URL of the ForwardAuth service's verify port."""
+
+    ingress_class: str = "traefik"
+    """Class of every Ingress; must not be the cluster's default class."""
+
+    entry_points: Words = ("websecure",)
+    """Traefik entry points that serve the instances."""
+
+    middleware_separator: Literal["_", "-"] = "_"
+    """What joins namespace and name in a middleware reference: ``_`` with ``safeNaming``, else ``-``."""
+
+    ingress_annotations: dict[str, str] = Field(default_factory=dict)
+    """Further annotations of every Ingress, as a JSON object."""
+
+    cors_origins: Words = ()
+    """Origins whose pages may call the API from a browser; empty: none."""
+
+    requests_per_minute: int = Field(default=600, ge=1)
+    """Requests a minute and key, unless the model says otherwise."""
+
+    concurrent_requests: int = Field(default=64, ge=1)
+    """Requests at the same time and key, unless the model says otherwise."""
+
+    edge_namespaces: Words = ("traefik",)
+    """Namespaces whose pods may reach model servers: where Traefik runs."""
+
+    scraper_namespaces: Words = ("monitoring",)
+    """Namespaces whose pods may scrape the model servers' metrics."""
+
+
+class TokenSettings(BaseSettings):
+    """Keys and what is kept about them."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    token_namespace: str = "private-llm-tokens"  # noqa: S105 - the name of a namespace
+    """Namespace of the verifiers; nobody but operator and authserver reads it."""
+
+    platform_key_file: Path = Path("/etc/private-llm/platform-key")
+    """File with the secret that backend keys derive from."""
+
+    longest_token_life: str | None = None
+    """Longest life of a key, such as ``2160h``; absent: keys may live for ever."""
+
+
+class ServerSettings(BaseSettings):
+    """What runs in the pods of an instance."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    server_image: str = "ghcr.io/ggml-org/llama.cpp:server"
+    """Image of the model server; pin a digest in production."""
+
+    fetcher_image: str = "ghcr.io/private-llm/operator:latest"
+    """Image with the ``privatellm-fetch`` command."""
+
+    image_pull_secrets: Words = ()
+    """Names of pull secrets that exist in the tenants' namespaces."""
+
+    allow_file_sources: bool = False
+    """Let models come from ``file://`` URLs; for development machines."""
+
+    allow_private_sources: bool = False
+    """Let models come from hosts with private or link-local addresses."""
+
+    mirror: str = ""
+    """Base URL that replaces the hub's; empty: the hub itself."""
+
+    grace_period_seconds: int = Field(default=300, ge=5)
+    """Time a terminating server has to finish its streams."""
+
+    cold_load_seconds: int = Field(default=1800, ge=60)
+    """Time a server may need to load its model before it counts as dead."""
+
+
+class CapSettings(BaseSettings):
+    """Upper bounds on what customers may ask for."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    max_replicas: int = Field(default=10, ge=1)
+    """Largest ``spec.replicas`` of an instance."""
+
+    max_instances: int | None = Field(default=None, ge=1)
+    """Instances in one namespace; absent: any number."""
+
+
+class WatchSettings(BaseSettings):
+    """What is watched and how hard the operator works."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    namespaces: Words = ()
+    """Tenants' namespaces to serve; empty: all of the cluster."""
+
+    catalogue_directory: Path | None = None
+    """Directory with ``LLMModel`` files that the operator applies."""
+
+    workers: int = Field(default=20, ge=1)
+    """Passes at the same time; more than 20 gained nothing in measurements."""
+
+    relist_seconds: float = Field(default=600.0, gt=0)
+    """Seconds between two full lists that correct what a broken watch missed."""
+
+    sweep_seconds: float = Field(default=60.0, gt=0)
+    """Seconds between two looks at the catalogue's files and at other outside state."""
+
+
+class ListenerSettings(BaseSettings):
+    """Where probes and metrics are served."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    bind_host: str = "0.0.0.0"  # noqa: S104 - a pod listens on its own address
+    """Address of the listener."""
+
+    metrics_port: int = Field(default=8080, ge=0, le=65535)
+    """Port of ``/healthz``, ``/readyz`` and ``/metrics``; 0 lets the system choose."""
+
+
+class LogSettings(BaseSettings):
+    """How the process speaks."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    log_format: LogFormat = LogFormat.JSON
+    """JSON lines or columns."""
+
+    log_level: str = "info"
+    """Lowest level that is written."""
+
+
+class Settings(BaseModel):
+    """Everything above, in one value."""
+
+    model_config = ConfigDict(frozen=True)
+
+    public: PublicSettings = Field(default_factory=PublicSettings)
+    pod: PodSettings = Field(default_factory=PodSettings)
+    edge: EdgeSettings = Field(default_factory=EdgeSettings)
+    tokens: TokenSettings = Field(default_factory=TokenSettings)
+    servers: ServerSettings = Field(default_factory=ServerSettings)
+    caps: CapSettings = Field(default_factory=CapSettings)
+    watch: WatchSettings = Field(default_factory=WatchSettings)
+    listener: ListenerSettings = Field(default_factory=ListenerSettings)
+    logs: LogSettings = Field(default_factory=LogSettings)
+
+    @classmethod
+    def of_environment(cls) -> Self:
+        """Read the environment.
+
+        Raises:
+            InvalidInputError: naming each variable that breaks its rule.
+        """
+        try:
+            return cls()
+        except ValidationError as error:
+            raise InvalidInputError(f"The environment does not fit: {_faults(error)}.") from error
+
+    def watched_namespaces(self) -> tuple[str | None, ...]:
+        """Return the namespaces to list and watch; ``None`` stands for all of them."""
+        if not self.watch.namespaces:
+            return (None,)
+        ours = (self.pod.namespace, self.tokens.token_namespace)
+        return tuple(dict.fromkeys((*self.watch.namespaces, *ours)))
+
+
+_GROUPS: tuple[type[BaseSettings], ...] = (
+    PublicSettings,
+    PodSettings,
+    EdgeSettings,
+    TokenSettings,
+    ServerSettings,
+    CapSettings,
+    WatchSettings,
+    ListenerSettings,
+    LogSettings,
+)
+
+
+def _faults(error: ValidationError) -> str:
+    """Name the variables, because a person sets variables and not fields."""
+    prefix = {group.__name__: group.model_config.get("env_prefix", "") for group in _GROUPS}
+    return "; ".join(
+        f"{prefix.get(error.title, '')}{'_'.join(map(str, fault['loc']))}".upper()
+        + f": {fault['msg']}, got {fault['input']!r}"
+        for fault in error.errors(include_url=False)
+    )

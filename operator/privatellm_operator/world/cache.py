@@ -1,0 +1,142 @@
+"""The last known state of everything that is watched.
+
+Three sources write here: the list at start and the periodic relist, kopf's events, and the answers to our
+own writes. They arrive in any order, so the newer ``resourceVersion`` of an object wins; comparing them as
+numbers is what the API promises since Kubernetes 1.35 and what etcd always did. Because our own answers are
+in here already, their echo is no news and causes no pass.
+
+Manifests in here are shared and must not be changed.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+
+from privatellm.kube import Listing, Manifest
+from privatellm.kube.kinds import Kind
+from privatellm_operator.world import watched
+from privatellm_operator.world.watched import Watched
+
+REMEMBERED_DELETIONS = 10_000
+"""Deleted objects of a kind that are remembered, so that a late answer does not bring them back."""
+
+Name = tuple[str, str]
+"""Namespace (empty for cluster-scoped kinds) and name."""
+
+
+class Store:
+    """All known objects of one kind."""
+
+    def __init__(self, watching: Watched) -> None:
+        self.watching = watching
+        self._objects: dict[Name, Manifest] = {}
+        self._by_term: dict[str, dict[Name, None]] = {}
+        self._deleted: OrderedDict[Name, int] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def all(self) -> tuple[Manifest, ...]:
+        """Return every object."""
+        return tuple(self._objects.values())
+
+    def get(self, namespace: str, name: str) -> Manifest | None:
+        """Return the object of that name, if it is known."""
+        return self._objects.get((namespace, name))
+
+    def find(self, term: str) -> tuple[Manifest, ...]:
+        """Return the objects that are found by ``term``, in a stable order."""
+        return tuple(self._objects[name] for name in sorted(self._by_term.get(term, ())))
+
+    def put(self, manifest: Manifest) -> bool:
+        """Take note of an object, and say whether it was news."""
+        name, version = _name(manifest), _version(manifest)
+        known = self._objects.get(name)
+        if version < self._deleted.get(name, 0) or (known and version <= _version(known)):
+            return False
+        self._remove(name)
+        stored = watched.projected(manifest)
+        self._objects[name] = stored
+        for term in self.watching.terms(stored):
+            self._by_term.setdefault(term, {})[name] = None
+        return True
+
+    def drop(self, manifest: Manifest) -> bool:
+        """Take note that an object is gone, and say whether that was news.
+
+        It may also have lost the label that we select by. Then it lives on in exactly this version, which a
+        look at the API server may bring back.
+
+        Args:
+            manifest: The object's last state; its version is that of the deletion.
+        """
+        return self._bury(_name(manifest), _version(manifest))
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Drop what is known about an object, so that the next look is at the API server."""
+        self._remove((namespace, name))
+
+    def replace(self, listing: Listing, namespace: str | None = None) -> tuple[Manifest, ...]:
+        """Make the store agree with a full list, and return the objects that changed or vanished.
+
+        Args:
+            listing: Every object that exists in ``namespace``.
+            namespace: Where the list was made; ``None`` for everywhere.
+        """
+        changed = [item for item in listing.items if self.put(item)]
+        listed = {_name(item) for item in listing.items}
+        moment = int(listing.resource_version)
+        vanished = [
+            known
+            for name, known in tuple(self._objects.items())
+            if name not in listed and namespace in (None, name[0]) and self._bury(name, moment)
+        ]
+        return (*changed, *vanished)
+
+    def _bury(self, name: Name, version: int) -> bool:
+        known = self._objects.get(name)
+        if known is not None and _version(known) > version:
+            return False
+        self._deleted[name] = max(version, self._deleted.pop(name, 0))
+        if len(self._deleted) > REMEMBERED_DELETIONS:
+            self._deleted.popitem(last=False)
+        self._remove(name)
+        return known is not None
+
+    def _remove(self, name: Name) -> None:
+        known = self._objects.pop(name, None)
+        if known is None:
+            return
+        for term in self.watching.terms(known):
+            names = self._by_term.get(term, {})
+            names.pop(name, None)
+            if not names:
+                self._by_term.pop(term, None)
+
+
+class World:
+    """One store a kind."""
+
+    def __init__(self, watching: Iterable[Watched] = watched.ALL) -> None:
+        self._stores: Mapping[Kind, Store] = {w.kind: Store(w) for w in watching}
+
+    def __getitem__(self, kind: Kind) -> Store:
+        return self._stores[kind]
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds that are watched."""
+        return tuple(self._stores)
+
+    def observe(self, kind: Kind, event_type: str | None, manifest: Manifest) -> bool:
+        """Take note of a watch event, and say whether it was news."""
+        store = self._stores[kind]
+        return store.drop(manifest) if event_type == "DELETED" else store.put(manifest)
+
+
+def _name(manifest: Manifest) -> Name:
+    metadata = manifest["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def _version(manifest: Manifest) -> int:
+    return int(manifest["metadata"].get("resourceVersion") or 0)

@@ -1,0 +1,76 @@
+"""Keeping the picture true: one list a kind at start, and again now and then.
+
+A watch that breaks for long comes back without the deletions that it missed, so a list replaces what is
+known from time to time. A kind whose definition is missing lists as empty; the parts that need it say so.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+
+import structlog
+
+from privatellm.errors import KubernetesError, NotFoundError
+from privatellm.kube import KubeClient, Listing, Manifest
+from privatellm.kube.kinds import Kind
+from privatellm_operator.world.cache import World
+
+log = structlog.get_logger(__name__)
+
+Change = tuple[Kind, Manifest]
+
+
+async def refresh(
+    client: KubeClient, world: World, namespaces: Iterable[str | None]
+) -> tuple[Change, ...]:
+    """List every watched kind and return what differs from what was known.
+
+    Args:
+        client: Where to list.
+        world: What is brought up to date.
+        namespaces: Where to list namespaced kinds; ``None`` for everywhere.
+    """
+    targets = tuple(_targets(world, tuple(namespaces)))
+    listings = await asyncio.gather(
+        *(_listed(client, world, kind, namespace) for kind, namespace in targets)
+    )
+    return tuple(
+        (kind, manifest)
+        for (kind, namespace), listing in zip(targets, listings, strict=True)
+        if listing is not None
+        for manifest in world[kind].replace(listing, namespace)
+    )
+
+
+def _targets(world: World, namespaces: tuple[str | None, ...]) -> Iterator[tuple[Kind, str | None]]:
+    for kind in world.kinds:
+        yield from ((kind, namespace) for namespace in (namespaces if kind.namespaced else (None,)))
+
+
+async def _listed(
+    client: KubeClient, world: World, kind: Kind, namespace: str | None
+) -> Listing | None:
+    try:
+        return await client.list(kind, namespace, labels=world[kind].watching.selector)
+    except NotFoundError:
+        log.warning("kind is not defined in this cluster", kind=kind.name, group=kind.group)
+        return None
+
+
+async def refresh_patiently(
+    client: KubeClient, world: World, namespaces: Iterable[str | None], *, pause: float = 2.0
+) -> tuple[Change, ...]:
+    """Do as :func:`refresh` until it succeeds.
+
+    Args:
+        client: Where to list.
+        world: What is brought up to date.
+        namespaces: Where to list namespaced kinds.
+        pause: Seconds between two attempts.
+    """
+    wanted = tuple(namespaces)
+    while True:
+        try:
+            return await refresh(client, world, wanted)
+        except KubernetesError as error:
+            log.warning("listing failed", error=str(error), retry_in=pause)
+            await asyncio.sleep(pause)

@@ -1,0 +1,120 @@
+"""Which kinds are watched, with which selector, and by which terms their objects are found.
+
+A term is a text by which a pass looks objects up without a scan: a controller's UID, a model's name. The
+projection drops what no decision reads, because a thousand instances are six thousand objects.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from privatellm import labels
+from privatellm.kube import Manifest, kinds
+from privatellm.kube.kinds import Kind
+from privatellm.names import label_value
+
+OURS = f"{labels.MANAGED_BY}={labels.MANAGED_BY_OPERATOR}"
+"""Selector of everything that we created, and of the pods below it."""
+
+_UNREAD_METADATA = ("managedFields", "selfLink", "generateName")
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """One kind as the operator watches it.
+
+    Attributes:
+        kind: The kind.
+        terms: The terms under which an object is found.
+        selector: Label selector of list and watch; empty for every object.
+    """
+
+    kind: Kind
+    terms: Callable[[Manifest], Iterator[str]]
+    selector: str = ""
+
+
+def controller_of(manifest: Manifest) -> Manifest | None:
+    """Return the ownerReference of the object's controller, if it has one."""
+    references: list[Manifest] = manifest["metadata"].get("ownerReferences") or []
+    return next((r for r in references if r.get("controller")), None)
+
+
+def projected(manifest: Manifest) -> Manifest:
+    """Return the object without the metadata that nobody reads."""
+    metadata = {k: v for k, v in manifest["metadata"].items() if k not in _UNREAD_METADATA}
+    return manifest | {"metadata": metadata}
+
+
+def in_namespace(namespace: str, name: str) -> str:
+    """Return the term for a reference by name inside a namespace."""
+    return f"{namespace}/{name}"
+
+
+def _instance_terms(manifest: Manifest) -> Iterator[str]:
+    metadata = manifest["metadata"]
+    yield metadata["uid"]
+    yield str((manifest.get("spec") or {}).get("model", ""))
+    yield in_namespace(metadata["namespace"], label_value(metadata["name"]))
+    yield in_namespace(metadata["namespace"], "")
+
+
+def _request_terms(manifest: Manifest) -> Iterator[str]:
+    metadata = manifest["metadata"]
+    yield metadata["uid"]
+    yield in_namespace(metadata["namespace"], (manifest.get("spec") or {}).get("instanceName", ""))
+
+
+def _child_terms(manifest: Manifest) -> Iterator[str]:
+    controller = controller_of(manifest)
+    if controller is not None:
+        yield controller["uid"]
+
+
+def _secret_terms(manifest: Manifest) -> Iterator[str]:
+    """Verifiers have no owner; they are found by the UIDs in their labels."""
+    yield from _child_terms(manifest)
+    for label in (labels.REQUEST_UID, labels.INSTANCE_UID):
+        value = _labels(manifest).get(label)
+        if value:
+            yield value
+
+
+def _pod_terms(manifest: Manifest) -> Iterator[str]:
+    instance = _labels(manifest).get(labels.LLM_INSTANCE, "")
+    yield in_namespace(manifest["metadata"]["namespace"], instance)
+
+
+def _no_terms(_manifest: Manifest) -> Iterator[str]:
+    yield from ()
+
+
+def _labels(manifest: Manifest) -> dict[str, Any]:
+    found: dict[str, Any] = manifest["metadata"].get("labels") or {}
+    return found
+
+
+PARENTS = (
+    Watched(kinds.LLM_MODEL, _no_terms),
+    Watched(kinds.LLM_INSTANCE, _instance_terms),
+    Watched(kinds.API_TOKEN_REQUEST, _request_terms),
+)
+"""What people write. Instances are found by UID, model name, ``namespace/label`` and ``namespace/``;
+token requests by UID and ``namespace/instance``."""
+
+CHILDREN = (
+    Watched(kinds.DEPLOYMENT, _child_terms, OURS),
+    Watched(kinds.SERVICE, _child_terms, OURS),
+    Watched(kinds.INGRESS, _child_terms, OURS),
+    Watched(kinds.NETWORK_POLICY, _child_terms, OURS),
+    Watched(kinds.SECRET, _secret_terms, OURS),
+)
+"""What we write for them, found by the controller's UID; verifiers by the UIDs of request and instance."""
+
+OTHERS = (
+    Watched(kinds.POD, _pod_terms, OURS),
+    Watched(kinds.MIDDLEWARE, _no_terms, OURS),
+)
+"""Pods tell why a server does not start (found by ``namespace/instance label``); middlewares are shared."""
+
+ALL = (*PARENTS, *CHILDREN, *OTHERS)
