@@ -8,7 +8,6 @@ from typing import Any
 
 from privatellm_local.edge.configuration import INGRESS_CLASS
 from privatellm_local.edge.definitions import GROUP, KINDS
-from privatellm_local.pki import inventory
 
 READ = ["get", "list", "watch"]
 ROLE = "private-llm:edge"
@@ -39,22 +38,5 @@ def cluster_role() -> dict[str, Any]:
         "rules": [
             {"apiGroups": [group], "resources": resources, "verbs": READ}
             for group, resources in rules.items()
-        ],
-    }
-
-
-def cluster_role_binding() -> dict[str, Any]:
-    """Return the binding of the role to the edge's user."""
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": ROLE},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE},
-        "subjects": [
-            {
-                "apiGroup": "rbac.authorization.k8s.io",
-                "kind": "User",
-                "name": inventory.EDGE.common_name,
-            }
         ],
     }

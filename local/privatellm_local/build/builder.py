@@ -1,0 +1,216 @@
+"""Have all programs: given by the user, found in the cache, or built now."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from privatellm_local import files, machine
+from privatellm_local.build import commands, toolchain
+from privatellm_local.build.output import BuildState, complaint
+from privatellm_local.build.programs import FLAGS, PROGRAMS, Program
+from privatellm_local.build.toolchain import Toolchain
+from privatellm_local.errors import BuildError
+from privatellm_local.paths import CachePaths
+from privatellm_local.progress import Progress
+
+ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
+
+LIST_ATTEMPTS = 3
+"""Reading the module graph downloads modules; that is tried again, because networks hiccup."""
+
+LOCK_POLL_SECONDS = 0.5
+
+SCRATCH_PREFIX = ".build-"
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Where each program is."""
+
+    etcd: Path
+    apiserver: Path
+    controller_manager: Path
+    scheduler: Path
+
+
+async def ensure_programs(
+    cache: CachePaths, progress: Progress, variables: Mapping[str, str] = os.environ
+) -> Programs:
+    """Return the programs, after building those that are missing.
+
+    Args:
+        cache: The user's cache directory.
+        progress: Told what is built and how far it is.
+        variables: The user's environment.
+
+    Raises:
+        BuildError: when a build fails; the message names the log.
+        MachineError: when memory or disk do not suffice for a build.
+        StateError: when the cache cannot be written.
+    """
+    given = given_programs(variables)
+    if given is not None:
+        return given
+    chain = toolchain.find()
+    if missing(cache, chain):
+        async with _build_lock(cache, progress):
+            await _build_missing(cache, chain, progress, variables)
+    return _programs(lambda program: cached(cache, chain, program))
+
+
+def given_programs(variables: Mapping[str, str]) -> Programs | None:
+    """Return the programs of ``KUBEBUILDER_ASSETS`` when all four are there, as they are."""
+    directory = variables.get(ASSETS_VARIABLE)
+    if not directory:
+        return None
+    found = [Path(directory) / program.name for program in PROGRAMS]
+    if not all(os.access(path, os.X_OK) for path in found):
+        return None
+    return _programs(lambda program: (Path(directory) / program.name).absolute())
+
+
+def cached(cache: CachePaths, chain: Toolchain, program: Program) -> Path:
+    """Return where a program is kept; it need not be there yet."""
+    return cache.binaries / program.digest(chain.version) / program.name
+
+
+def missing(cache: CachePaths, chain: Toolchain) -> list[Program]:
+    """Return the programs that must be built."""
+    return [program for program in PROGRAMS if not cached(cache, chain, program).exists()]
+
+
+def _programs(place: Callable[[Program], Path]) -> Programs:
+    return Programs(*(place(program) for program in PROGRAMS))
+
+
+@asynccontextmanager
+async def _build_lock(cache: CachePaths, progress: Progress) -> AsyncIterator[None]:
+    with ExitStack() as stack:
+        lock = cache.binaries / "build.lock"
+        while not stack.enter_context(files.exclusive_lock(lock, wait=False)):
+            stack.close()
+            progress.update("another privatellm is building; waiting for it")
+            await asyncio.sleep(LOCK_POLL_SECONDS)
+        yield
+
+
+async def _build_missing(
+    cache: CachePaths, chain: Toolchain, progress: Progress, variables: Mapping[str, str]
+) -> None:
+    # Looked up again under the lock: another process may have built them meanwhile.
+    todo = missing(cache, chain)
+    if not todo:
+        return
+    _remove_leftovers(cache)
+    environment = toolchain.environment(chain, cache, variables)
+    machine.require_memory(machine.BUILD_MEMORY_BYTES, "Building the control plane")
+    machine.require_disk(
+        Path(environment["GOCACHE"]), machine.BUILD_DISK_BYTES, "Building the control plane"
+    )
+    progress.note(
+        f"building {len(todo)} control plane programs from source; this happens once and takes "
+        f"5 to 15 minutes on two cores (log: {_log(cache)})"
+    )
+    for position, program in enumerate(todo, start=1):
+        state = BuildState(program.name, position, len(todo))
+        await _Build(program, cached(cache, chain, program), chain, environment, _log(cache)).run(
+            state, progress
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    program: Program
+    target: Path
+    chain: Toolchain
+    environment: Mapping[str, str]
+    log: Path
+
+    async def run(self, state: BuildState, progress: Progress) -> None:
+        packages = await self._count_packages(state, progress)
+        files.make_private_directory(self.target.parent)
+        with tempfile.TemporaryDirectory(dir=self.target.parent, prefix=SCRATCH_PREFIX) as scratch:
+            result = Path(scratch) / self.program.name
+            await self._compile(result, replace(state, packages=packages), progress)
+            with files.translated(self.target):
+                result.replace(self.target)
+
+    async def _count_packages(self, state: BuildState, progress: Progress) -> int:
+        for attempt in range(1, LIST_ATTEMPTS + 1):
+            outcome = await self._go(
+                ("list", "-deps", "-mod=readonly", self.program.package), state, progress
+            )
+            if outcome.code == 0:
+                return len(outcome.output)
+            if attempt < LIST_ATTEMPTS:
+                progress.update(f"{self.program.name}: trying again ({complaint_of(outcome)})")
+                await asyncio.sleep(attempt)
+        raise self._failure("its modules could not be read", outcome)
+
+    async def _compile(self, result: Path, state: BuildState, progress: Progress) -> None:
+        outcome = await self._go(
+            (
+                "build",
+                "-v",
+                f"-p={parallelism(machine.processors(), machine.available_memory())}",
+                *FLAGS,
+                f"-ldflags={self.program.linker_flags}",
+                f"-o={result}",
+                self.program.package,
+            ),
+            state,
+            progress,
+        )
+        if outcome.code != 0:
+            raise self._failure("it did not compile", outcome)
+
+    async def _go(
+        self, arguments: tuple[str, ...], state: BuildState, progress: Progress
+    ) -> commands.Outcome:
+        current = state
+
+        def follow(line: str) -> None:
+            nonlocal current
+            current = current.after(line)
+            progress.update(current.describe())
+
+        progress.update(current.describe())
+        with files.translated(self.log):
+            return await commands.run(
+                (str(self.chain.go), *arguments),
+                directory=self.program.directory,
+                environment=self.environment,
+                log=self.log,
+                on_line=follow,
+            )
+
+    def _failure(self, what: str, outcome: commands.Outcome) -> BuildError:
+        return BuildError(
+            f"{self.program.name} could not be built, {what}: {complaint_of(outcome)} "
+            f"(see {self.log}; run the command again to go on from here)."
+        )
+
+
+def parallelism(processors: int, memory_bytes: int) -> int:
+    """Return how many packages to compile at once: a compiler may take a gibibyte."""
+    return max(1, min(processors, memory_bytes // machine.GIBIBYTE - 1))
+
+
+def complaint_of(outcome: commands.Outcome) -> str:
+    """Return the line that says why a command failed."""
+    return complaint(list(outcome.last_errors))
+
+
+def _remove_leftovers(cache: CachePaths) -> None:
+    # Of builds that were killed; the lock says that nobody is building now.
+    for scratch in cache.binaries.glob(f"*/{SCRATCH_PREFIX}*"):
+        shutil.rmtree(scratch)
+
+
+def _log(cache: CachePaths) -> Path:
+    return cache.root / "build.log"

@@ -1,0 +1,56 @@
+"""Which programs there are, what each is built from, and the digest that says when to build again."""
+
+import platform
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+KUBERNETES_VERSION = "v1.37.2"
+
+MODULES = Path(__file__).parent
+"""Directory of the two Go modules that pin every dependency."""
+
+FLAGS = ("-mod=readonly", "-buildvcs=false", "-trimpath")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program of the control plane."""
+
+    name: str
+    module: str
+    """Directory of its Go module below :data:`MODULES`."""
+
+    package: str
+    linker_flags: str = "-s -w"
+
+    @property
+    def directory(self) -> Path:
+        """Where ``go`` is run."""
+        return MODULES / self.module
+
+    def digest(self, go_version: str) -> str:
+        """Return a digest of everything that the program is made of."""
+        inputs = [
+            *((self.directory / name).read_text(encoding="utf-8") for name in ("go.mod", "go.sum")),
+            self.package,
+            self.linker_flags,
+            *FLAGS,
+            go_version,
+            platform.machine(),
+        ]
+        return sha256("\0".join(inputs).encode()).hexdigest()[:16]
+
+
+def _kubernetes(name: str) -> Program:
+    # Without the version the API server calls itself v0.0.0 and clients do not know what it can do.
+    version = f"-X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
+    return Program(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", f"-s -w {version}")
+
+
+PROGRAMS = (
+    Program("etcd", "etcd", "go.etcd.io/etcd/server/v3"),
+    _kubernetes("kube-apiserver"),
+    _kubernetes("kube-controller-manager"),
+    _kubernetes("kube-scheduler"),
+)

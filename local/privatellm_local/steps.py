@@ -1,0 +1,269 @@
+"""The steps of ``privatellm up``, in order. Each may run again at any time and then changes nothing.
+
+What a step finds out is kept in the :class:`Context` for the steps after it.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from privatellm.kube import KubeClient
+from privatellm_local import (
+    cluster_objects,
+    files,
+    host_node,
+    listeners,
+    machine,
+    readiness,
+    slots,
+    state,
+)
+from privatellm_local.addresses import LOOPBACK, AddressPlan, plan_for
+from privatellm_local.build import builder
+from privatellm_local.build.builder import Programs
+from privatellm_local.controlplane import apiserver, controller_manager, etcd, scheduler
+from privatellm_local.edge import component as edge_component
+from privatellm_local.edge import configuration as edge_configuration
+from privatellm_local.edge import program as edge_program
+from privatellm_local.errors import AddressError
+from privatellm_local.paths import CachePaths, StatePaths
+from privatellm_local.pki import inventory, store
+from privatellm_local.platform import install
+from privatellm_local.platform.facts import PlatformFacts
+from privatellm_local.processes import control, specification, status
+from privatellm_local.processes.specification import ComponentSpec
+from privatellm_local.processes.status import SupervisorStatus
+from privatellm_local.progress import Progress
+from privatellm_local.state import EnvironmentState
+
+T = TypeVar("T")
+
+PLATFORM_SECONDS = 120.0
+"""How long operator and ForwardAuth service may take to become available."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for."""
+
+    paths: StatePaths
+    cache: CachePaths
+    edge_port: int | None = None
+    demo: bool = True
+    attached: bool = False
+    """The environment shall end with this process."""
+
+
+class Context:
+    """What the steps know so far."""
+
+    def __init__(self, options: Options, progress: Progress) -> None:
+        self.options = options
+        self.paths = options.paths
+        self.progress = progress
+        self.supervisor: SupervisorStatus | None = status.read_living(options.paths)
+        self.has_started_supervisor = False
+        self.has_cluster = False
+        self._state: EnvironmentState | None = None
+        self._programs: Programs | None = None
+
+    @property
+    def plan(self) -> AddressPlan:
+        """The environment's addresses; known after the step that chooses them."""
+        return _known(self._state).addresses
+
+    @property
+    def programs(self) -> Programs:
+        """The control plane's programs; known after the step that builds them."""
+        return _known(self._programs)
+
+    def remember(self, chosen: EnvironmentState) -> None:
+        """Store the chosen addresses."""
+        state.save(self.paths, chosen)
+        self._state = chosen
+
+    def use(self, programs: Programs) -> None:
+        """Note where the programs are."""
+        self._programs = programs
+
+    def client(self) -> Awaitable[KubeClient]:
+        """Return a client with all rights; only ``up`` works with it."""
+        return KubeClient.connect(self.paths.kubeconfig(inventory.BOOTSTRAP.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One named step; the function returns an outcome worth reading, or nothing."""
+
+    name: str
+    run: Callable[[Context], Awaitable[str]]
+
+
+async def check_machine(context: Context) -> str:
+    """Refuse machines that cannot run the environment, before anything is written."""
+    machine.require_openmp()
+    if context.supervisor is None:
+        machine.require_memory(machine.RUN_MEMORY_BYTES, "The environment")
+        machine.require_disk(context.paths.root, machine.RUN_DISK_BYTES, "The environment")
+    return ""
+
+
+async def choose_addresses(context: Context) -> str:
+    """Choose addresses at first creation; later make sure that they are still ours."""
+    context.paths.create()
+    context.options.cache.create()
+    existing = state.load(context.paths)
+    if existing is None:
+        _claim(context)
+    else:
+        wanted, is_running = context.options.edge_port, context.supervisor is not None
+        context.remember(with_edge_port(existing, wanted, is_running=is_running))
+    if context.supervisor is None:
+        listeners.require_free(context.plan)
+    return f"edge {context.plan.edge_url}"
+
+
+async def provide_programs(context: Context) -> str:
+    """Find or build the control plane's programs."""
+    programs = await builder.ensure_programs(context.options.cache, context.progress)
+    context.use(programs)
+    return str(programs.apiserver.parent)
+
+
+async def make_certificates(context: Context) -> str:
+    """Make what is missing and renew what ends soon, unless processes are using it now."""
+    if context.supervisor is not None:
+        return ""
+    made = store.ensure(context.paths, context.plan, datetime.now(UTC))
+    return f"{made} new" if made else ""
+
+
+async def start_control_plane(context: Context) -> str:
+    """Start etcd and Kubernetes, and wait until they answer."""
+    files.write_if_changed(
+        scheduler.configuration_file(context.paths), scheduler.configuration(context.paths)
+    )
+    if context.supervisor is None:
+        specification.write(context.paths.components_file, control_plane(context))
+        attached = context.options.attached
+        context.supervisor = await control.start(context.paths, attached=attached)
+        context.has_started_supervisor = True
+        await _settle(context, control_plane(context))
+    return context.plan.apiserver_url
+
+
+async def prepare_cluster(context: Context) -> str:
+    """Bring in rights, classes and Traefik's definitions."""
+    async with await context.client() as client:
+        await cluster_objects.apply(client)
+    return ""
+
+
+async def start_edge_and_node(context: Context) -> str:
+    """Start Traefik and the host node beside the control plane."""
+    paths, plan, cache = context.paths, context.plan, context.options.cache
+    edge_file = edge_component.configuration_file(paths)
+    files.write_if_changed(edge_file, edge_configuration.render(plan))
+    files.write_if_changed(
+        host_node.configuration_file(paths), host_node.configuration(paths, cache, plan)
+    )
+    await _settle(
+        context,
+        (
+            *control_plane(context),
+            edge_component.component(paths, plan, edge_program.find()),
+            host_node.component(paths, cache, plan),
+        ),
+    )
+    context.has_cluster = True
+    return plan.edge_url
+
+
+async def install_platform(context: Context) -> str:
+    """Install operator and ForwardAuth service, and wait until they are available."""
+    async with await context.client() as client:
+        await install.install_platform(
+            client, platform_facts(context.plan), context.progress.update
+        )
+        context.progress.update("waiting for operator and ForwardAuth service")
+        await install.wait_until_available(client, PLATFORM_SECONDS)
+    return ""
+
+
+STEPS = (
+    Step("checks", check_machine),
+    Step("addresses", choose_addresses),
+    Step("programs", provide_programs),
+    Step("certificates", make_certificates),
+    Step("control plane", start_control_plane),
+    Step("cluster objects", prepare_cluster),
+    Step("edge and host node", start_edge_and_node),
+    Step("platform", install_platform),
+)
+
+
+def control_plane(context: Context) -> tuple[ComponentSpec, ...]:
+    """Return the components that everything else needs."""
+    paths, plan, programs = context.paths, context.plan, context.programs
+    return (
+        etcd.component(paths, plan, programs.etcd),
+        apiserver.component(paths, plan, programs.apiserver),
+        controller_manager.component(paths, plan, programs.controller_manager),
+        scheduler.component(paths, plan, programs.scheduler),
+    )
+
+
+def platform_facts(plan: AddressPlan) -> PlatformFacts:
+    """Return what our manifests depend on."""
+    return PlatformFacts(
+        public_host=f"{LOOPBACK}:{plan.edge}",
+        auth_address=plan.authserver_service,
+        ingress_class=edge_configuration.INGRESS_CLASS,
+        entry_points=(edge_configuration.ENTRY_POINT,),
+        models=(),
+    )
+
+
+def with_edge_port(
+    existing: EnvironmentState, wanted: int | None, *, is_running: bool
+) -> EnvironmentState:
+    """Return the state with the edge port that the user wants.
+
+    Raises:
+        AddressError: when the environment runs on another one.
+    """
+    if wanted is None or wanted == existing.edge_port:
+        return existing
+    if is_running:
+        raise AddressError(
+            f"The environment runs with edge port {existing.edge_port}, not {wanted}: stop it with "
+            "`privatellm down` before you change the port."
+        )
+    return existing.model_copy(update={"edge_port": wanted})
+
+
+async def _settle(context: Context, components: tuple[ComponentSpec, ...]) -> None:
+    generation = specification.write(context.paths.components_file, components)
+    control.reload(_known(context.supervisor))
+    context.supervisor = await readiness.wait_until_ready(
+        context.paths, generation, context.progress
+    )
+
+
+def _claim(context: Context) -> None:
+    edge_port = context.options.edge_port
+
+    def remember(slot: int) -> None:
+        addresses = plan_for(slot, edge_port)
+        context.remember(
+            EnvironmentState(slot=slot, edge_port=addresses.edge, created_at=datetime.now(UTC))
+        )
+
+    slots.claim(context.options.cache, context.paths, remember, with_edge=edge_port is None)
+
+
+def _known(value: T | None) -> T:
+    if value is None:
+        raise RuntimeError("a step ran before the one that it needs")
+    return value
