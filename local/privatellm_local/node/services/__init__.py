@@ -1,0 +1,1 @@
+"""Cluster IPs: listeners in front of the ready pods of each Service."""

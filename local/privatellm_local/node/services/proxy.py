@@ -1,0 +1,154 @@
+"""Carrying bytes between a client and a pod, as a kernel would: nothing of them is understood.
+
+A side that is slow slows the other side down, a side that ends its half leaves the other half open,
+and a connection that breaks on one side breaks on the other. Only when no pod is ready does the node
+speak itself: a literal HTTP 503, because a refused connection would become a 502 at the edge.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import cast
+
+from typing_extensions import override
+
+from privatellm_local.node.services.service import Backend
+
+_log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 5.0
+"""How long a pod may take to accept a connection before the next one is tried."""
+
+REFUSAL_SECONDS = 5.0
+"""How long a client without a backend may take to send a request and to read the answer."""
+
+_BODY = b"no pod of this Service is ready\n"
+UNAVAILABLE = (
+    b"HTTP/1.1 503 Service Unavailable\r\n"
+    b"content-type: text/plain; charset=utf-8\r\n"
+    b"content-length: %d\r\n"
+    b"retry-after: 1\r\n"
+    b"connection: close\r\n\r\n%b"
+) % (len(_BODY), _BODY)
+
+
+class Pipe(asyncio.Protocol):
+    """One end of a session: what it receives goes to its peer."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.peer: Pipe | None = None
+        self._ended = False
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Read nothing until there is somebody to give it to."""
+        self.transport = cast("asyncio.Transport", transport)
+        if self.peer is None:
+            self.transport.pause_reading()
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        """Pass it on."""
+        if self.peer and self.peer.transport:
+            self.peer.transport.write(data)
+
+    @override
+    def eof_received(self) -> bool:
+        """End this direction; close when the other direction has ended already."""
+        self._ended = True
+        if self.peer and self.peer.transport and not self.peer.transport.is_closing():
+            self.peer.transport.write_eof()
+        return not (self.peer and self.peer.has_ended)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let the peer go too: what is written to it already is still sent, unless this end broke."""
+        if self.peer and self.peer.transport:
+            (self.peer.transport.close if exc is None else self.peer.transport.abort)()
+
+    @override
+    def pause_writing(self) -> None:
+        """Let the peer wait: this end is slow."""
+        if self.peer and self.peer.transport:
+            self.peer.transport.pause_reading()
+
+    @override
+    def resume_writing(self) -> None:
+        """Let the peer go on."""
+        if self.peer and self.peer.transport:
+            self.peer.transport.resume_reading()
+
+    @property
+    def has_ended(self) -> bool:
+        """Nothing will come from this end any more."""
+        return self._ended
+
+    def close(self) -> None:
+        """End the connection after what is written was sent."""
+        if self.transport:
+            self.transport.close()
+
+
+class ClientPipe(Pipe):
+    """The client's end of a session; it looks for a pod as soon as it is connected."""
+
+    def __init__(self, open_session: Callable[["ClientPipe"], None]) -> None:
+        super().__init__()
+        self._open_session = open_session
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Look for a pod."""
+        super().connection_made(transport)
+        self._open_session(self)
+
+    def join(self, peer: Pipe) -> None:
+        """Let the bytes flow."""
+        self.peer, peer.peer = peer, self
+        for end in (self, peer):
+            if end.transport and not end.transport.is_closing():
+                end.transport.resume_reading()
+        if self.transport is None or self.transport.is_closing():
+            peer.close()
+
+
+class Refusal(asyncio.Protocol):
+    """Answers whatever a client says with 503, and reads on so that the answer is not lost to a reset."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._answered = False
+        self._deadline = asyncio.get_running_loop().call_later(REFUSAL_SECONDS, transport.abort)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        """Answer the first bytes of a request; the rest of it is thrown away."""
+        del data
+        if not self._answered:
+            self._answered = True
+            self._transport.write(UNAVAILABLE)
+            self._transport.write_eof()
+
+    @override
+    def eof_received(self) -> bool:
+        """Close: the client has read the answer, or never asked."""
+        return False
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the deadline."""
+        del exc
+        self._deadline.cancel()
+
+
+async def connect(backend: Backend) -> Pipe | None:
+    """Return the pod's end of a session, or ``None`` when the pod does not accept it."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, pipe = await loop.create_connection(Pipe, backend.address, backend.port)
+    except (OSError, TimeoutError) as error:
+        _log.debug("pod %s at %s does not accept: %s", backend.pod_uid, backend.address, error)
+        return None
+    return pipe
