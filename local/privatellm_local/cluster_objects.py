@@ -53,7 +53,8 @@ async def _create_definition(client: KubeClient, crd: Manifest) -> None:
 
 
 def _is_established(crd: Manifest | None) -> bool:
-    conditions = (crd or {}).get("status", {}).get("conditions", [])
+    # A definition that was created a moment ago has `conditions: null`.
+    conditions = (crd or {}).get("status", {}).get("conditions") or []
     return any(
         condition["type"] == "Established" and condition["status"] == "True"
         for condition in conditions

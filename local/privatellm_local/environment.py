@@ -5,16 +5,18 @@ fails or is interrupted leaves no process behind, with one exception: a detached
 cluster already works keeps running, so that one can look at what failed inside it.
 """
 
+import asyncio
 import shutil
 from dataclasses import dataclass
 
 from privatellm_local import completion, files, machine, slots, state
 from privatellm_local.addresses import AddressPlan
-from privatellm_local.errors import EmbeddedError, NotRunningError
+from privatellm_local.errors import EmbeddedError, NotRunningError, StartError
 from privatellm_local.locking import turn
 from privatellm_local.node import leftovers
 from privatellm_local.paths import CachePaths, StatePaths
 from privatellm_local.processes import control, status
+from privatellm_local.processes.identity import exited
 from privatellm_local.processes.status import SupervisorStatus
 from privatellm_local.progress import Progress
 from privatellm_local.steps import STEPS, Context, Options, with_edge_port
@@ -81,6 +83,25 @@ async def down(paths: StatePaths, cache: CachePaths, progress: Progress, *, purg
             with files.translated(paths.root):
                 shutil.rmtree(paths.root)
     return stopped
+
+
+async def attend(running: Running, progress: Progress) -> None:
+    """Stay with an attached environment until it is stopped; stop it when we are cancelled.
+
+    Raises:
+        StartError: when the supervisor ended although nobody asked it to.
+    """
+    try:
+        await exited(running.supervisor.supervisor)
+    except asyncio.CancelledError:
+        progress.note("stopping")
+        await control.stop(running.paths)
+        leftovers.sweep(running.paths.node)
+        return
+    last = status.read(running.paths)
+    if last is None or not last.stopping:
+        log = running.paths.log("supervisor")
+        raise StartError(f"The supervisor ended by itself (see {log}): run `privatellm up` again.")
 
 
 def require_running(paths: StatePaths) -> Running:

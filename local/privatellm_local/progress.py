@@ -22,6 +22,9 @@ class Progress(Protocol):
     def note(self, message: str) -> None:
         """Say one thing that stays on the screen."""
 
+    def close(self) -> None:
+        """Leave the screen to whoever writes next; a step that was open has not ended."""
+
 
 class SilentProgress:
     """Says nothing; for tests and for callers that look at the result only."""
@@ -37,3 +40,6 @@ class SilentProgress:
 
     def note(self, message: str) -> None:
         """Ignore the message."""
+
+    def close(self) -> None:
+        """Nothing is on the screen."""

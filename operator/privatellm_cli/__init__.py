@@ -1,0 +1,1 @@
+"""The ``privatellm`` command for users and platform engineers; one file a subcommand."""

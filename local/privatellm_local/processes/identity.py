@@ -4,6 +4,7 @@ A pid alone may belong to somebody else tomorrow. Together with the start time a
 one process for ever, and a pidfd that was opened before the comparison cannot be recycled after it.
 """
 
+import asyncio
 import os
 import select
 import signal
@@ -84,6 +85,20 @@ def wait_for_exit(identity: ProcessIdentity, timeout: float) -> bool:
                 return False
     _reap(identity.pid)
     return True
+
+
+async def exited(identity: ProcessIdentity) -> None:
+    """Return when exactly this process has ended."""
+    loop = asyncio.get_running_loop()
+    with _handle(identity) as handle:
+        if handle is not None:
+            ended = asyncio.Event()
+            loop.add_reader(handle, ended.set)
+            try:
+                await ended.wait()
+            finally:
+                loop.remove_reader(handle)
+    _reap(identity.pid)
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""The subcommands; each is a thin function that parses, calls and prints."""

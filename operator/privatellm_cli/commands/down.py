@@ -1,0 +1,34 @@
+"""``privatellm down``: stop the embedded environment."""
+
+from typing import Annotated
+
+import typer
+
+from privatellm_cli.display import progress_for
+from privatellm_cli.exit_codes import ExitCode
+from privatellm_cli.options import StateOption
+from privatellm_cli.running import run
+from privatellm_local import environment
+from privatellm_local.paths import cache_paths, state_paths
+
+
+def down(
+    state: StateOption = None,
+    *,
+    purge: Annotated[
+        bool,
+        typer.Option("--purge", help="Remove the state directory too, with the cluster's data."),
+    ] = False,
+) -> ExitCode:
+    """Stop every process of the environment. The cluster's data stays unless --purge is given."""
+    paths = state_paths(state)
+    progress = progress_for()
+    progress.begin("stopping")
+    try:
+        stopped = run(environment.down(paths, cache_paths(), progress, purge=purge))
+    finally:
+        progress.close()
+    typer.echo("Stopped." if stopped else f"Nothing runs in {paths.root}.")
+    if purge:
+        typer.echo(f"Removed {paths.root}.")
+    return ExitCode.OK

@@ -1,0 +1,67 @@
+"""What the command returns. Scripts may rely on these numbers.
+
+The mapping from errors to codes is here and nowhere else; the first class that fits wins.
+"""
+
+from enum import IntEnum
+
+from privatellm.errors import KubernetesError, PrivateLLMError
+from privatellm_local.errors import (
+    AddressError,
+    BuildError,
+    MachineError,
+    NotRunningError,
+    StartError,
+    StateError,
+)
+
+
+class ExitCode(IntEnum):
+    """The outcome of a command."""
+
+    OK = 0
+    FAILURE = 1
+    """Something else went wrong; the message says what."""
+
+    USAGE = 2
+    """The command line makes no sense."""
+
+    MACHINE = 3
+    """The machine lacks memory, disk, a library, or is not Linux."""
+
+    STATE = 4
+    """The state or cache directory cannot be used."""
+
+    ADDRESS = 5
+    """A port or an address block is taken."""
+
+    BUILD = 6
+    """A control plane program could not be built."""
+
+    START = 7
+    """A component did not become ready."""
+
+    NOT_RUNNING = 8
+    """The environment does not run, or not all of it."""
+
+    CLUSTER = 9
+    """The cluster refused a request, or has not what was asked for."""
+
+    INTERRUPTED = 130
+    """Ctrl-C, or a signal that means the same."""
+
+
+_BY_ERROR: tuple[tuple[type[PrivateLLMError], ExitCode], ...] = (
+    (MachineError, ExitCode.MACHINE),
+    (StateError, ExitCode.STATE),
+    (AddressError, ExitCode.ADDRESS),
+    (BuildError, ExitCode.BUILD),
+    (StartError, ExitCode.START),
+    (NotRunningError, ExitCode.NOT_RUNNING),
+    (KubernetesError, ExitCode.CLUSTER),
+)
+
+
+def code_of(error: PrivateLLMError) -> ExitCode:
+    """Return the exit code of an error."""
+    return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), ExitCode.FAILURE)

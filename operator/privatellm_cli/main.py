@@ -1,0 +1,81 @@
+"""The ``privatellm`` command: subcommands, and the one place where errors become lines and exit codes."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+from typer.exceptions import TyperException
+
+from privatellm.errors import PrivateLLMError
+from privatellm_cli.commands.down import down
+from privatellm_cli.commands.env import env
+from privatellm_cli.commands.logs import logs
+from privatellm_cli.commands.status import status
+from privatellm_cli.commands.up import up
+from privatellm_cli.exit_codes import ExitCode, code_of
+from privatellm_cli.running import InterruptedByUserError
+
+DEBUG_VARIABLE = "PRIVATE_LLM_DEBUG"
+"""With any value, errors come with their traceback."""
+
+COMMANDS = (up, down, status, env, logs)
+
+
+def application() -> typer.Typer:
+    """Return the command line application."""
+    app = typer.Typer(
+        name="privatellm",
+        help="Private LLMs as a managed service on Kubernetes.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for command in COMMANDS:
+        app.command()(command)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    try:
+        outcome = application()(args=arguments, prog_name="privatellm", standalone_mode=False)
+    except (PrivateLLMError, TyperException, KeyboardInterrupt, BrokenPipeError) as error:
+        return _report(error)
+    except Exception as error:  # noqa: BLE001 - the last line of defence against a traceback
+        return _report(error)
+    return int(outcome or ExitCode.OK)
+
+
+def _report(error: BaseException) -> int:
+    if DEBUG_VARIABLE in os.environ:
+        raise error
+    code, message = _outcome(error)
+    if message:
+        sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    return code
+
+
+def _outcome(error: BaseException) -> tuple[int, str]:
+    match error:
+        case InterruptedByUserError() | KeyboardInterrupt():
+            return ExitCode.INTERRUPTED, "Interrupted."
+        case BrokenPipeError():
+            # Whoever read our output has seen enough; nothing must be written at exit either.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return ExitCode.OK, ""
+        case PrivateLLMError():
+            return code_of(error), str(error)
+        case TyperException():
+            return error.exit_code, error.format_message()
+        case _:
+            name = type(error).__name__
+            return (
+                ExitCode.FAILURE,
+                f"Unexpected {name}: {error}. Set {DEBUG_VARIABLE}=1 to see where it came from.",
+            )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
