@@ -1,0 +1,13 @@
+"""From an ``APITokenRequest`` to a verifier at the edge and a key in the customer's Secret.
+
+``gather`` reads the world, ``decide`` thinks (pure), ``apply`` writes; ``reconciler`` ties them together,
+``sweep`` removes verifiers whose request is gone. What this package does not do: it never adopts a Secret
+it did not make, never turns anything a tenant can write into a verifier, never writes a plaintext anywhere
+but into the customer's Secret, and does not know when a key was last used.
+"""
+
+from privatellm_operator.reconcile.token.facts import TokenPolicy
+from privatellm_operator.reconcile.token.reconciler import TokenReconciler
+from privatellm_operator.reconcile.token.sweep import VerifierSweep
+
+__all__ = ["TokenPolicy", "TokenReconciler", "VerifierSweep"]
