@@ -9,6 +9,8 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 
 PART_OF_US = "private-llm"
 MANAGED_BY_OPERATOR = "private-llm-operator"
+MODEL_SERVER = "llama-cpp-server"
+"""Value of the name label on an instance's children and pods."""
 
 LLM_INSTANCE = f"{GROUP}/instance"
 """Name of the LLMInstance a child or a token Secret belongs to, shortened to a label value."""

@@ -14,6 +14,9 @@ SLUG_LENGTH = 16
 SLUG_PATTERN = r"[a-z2-7]{16}"
 """Regular expression of a slug: RFC 4648 base32 in lower case, without padding."""
 
+SERVICE_PORT_PATTERN = r"e-[a-z2-7]{12}"
+"""Regular expression of the port name by which the edge finds an instance's Service."""
+
 LONGEST_LABEL_VALUE = 63
 """Characters in a label value and in a DNS label (RFC 1123)."""
 

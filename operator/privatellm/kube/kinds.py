@@ -76,6 +76,20 @@ CUSTOM_RESOURCE_DEFINITION = Kind(
     "customresourcedefinitions",
     namespaced=False,
 )
+VALIDATING_ADMISSION_POLICY = Kind(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingAdmissionPolicy",
+    "validatingadmissionpolicies",
+    namespaced=False,
+)
+VALIDATING_ADMISSION_POLICY_BINDING = Kind(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingAdmissionPolicyBinding",
+    "validatingadmissionpolicybindings",
+    namespaced=False,
+)
 MIDDLEWARE = Kind("traefik.io", "v1alpha1", "Middleware", "middlewares")
 
 ALL_KINDS: tuple[Kind, ...] = (
@@ -104,6 +118,8 @@ ALL_KINDS: tuple[Kind, ...] = (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     CUSTOM_RESOURCE_DEFINITION,
+    VALIDATING_ADMISSION_POLICY,
+    VALIDATING_ADMISSION_POLICY_BINDING,
     MIDDLEWARE,
 )
 """Every kind above, for code that starts from a manifest."""
