@@ -1,0 +1,120 @@
+"""What the supervisor knows about its workers; no process is started here.
+
+A worker counts as ready from its own last report alone: it must be recent, and its index fresh. What a
+worker counted stays counted when it ends, so that metrics never run backwards.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from privatellm_authserver import clocks
+from privatellm_authserver.clocks import Uptime
+from privatellm_authserver.reports import Report, Totals, total
+
+SILENCE_SECONDS: Final = 5.0
+"""A worker that has not reported for this long is not ready."""
+
+REMEMBER_USE_SECONDS: Final = 3600.0
+"""How long the last use of a key is offered to the operator, which asks far more often."""
+
+MOST_KEYS: Final = 200_000
+"""Keys whose last use is remembered at most; the least recently used are forgotten first."""
+
+
+class WorkerState:
+    """One place in the fleet, whichever process fills it."""
+
+    def __init__(self, number: int, uptime: Uptime) -> None:
+        self.number = number
+        self.restarts = 0
+        self.report: Report | None = None
+        self._reported_at = 0.0
+        self._earlier = Totals()
+        self._uptime = uptime
+
+    def take(self, report: Report) -> None:
+        """Note a report."""
+        self.report = report
+        self._reported_at = self._uptime()
+
+    def ended(self) -> None:
+        """Note that the process is gone and another will follow."""
+        self._earlier = self.totals()
+        self.report = None
+        self.restarts += 1
+
+    def totals(self) -> Totals:
+        """Return what all processes in this place have counted."""
+        return self._earlier + self.report.totals if self.report else self._earlier
+
+    def why_not_ready(self, max_staleness: float) -> str:
+        """Return in a sentence why this worker must not be asked; empty when it may be.
+
+        Args:
+            max_staleness: Seconds for which an index may be used after its last confirmation.
+        """
+        if self.report is None:
+            return "The worker is not running yet."
+        now = self._uptime()
+        if now - self._reported_at > SILENCE_SECONDS:
+            return f"The worker has been silent for {now - self._reported_at:.0f} s."
+        if self.report.confirmed_at is None:
+            return "The worker has not seen all verifiers yet."
+        if now - self.report.confirmed_at > max_staleness:
+            return f"The worker's index is {now - self.report.confirmed_at:.0f} s old."
+        return ""
+
+
+class LastUse:
+    """When keys were last used, over all workers; the least recently reported come first."""
+
+    def __init__(self, wall: Callable[[], float] = time.time) -> None:
+        self._used: dict[str, float] = {}
+        self._wall = wall
+
+    def merge(self, used: Mapping[str, float]) -> None:
+        """Take in what one worker reports, as Unix times by key id."""
+        for key_id, wall in used.items():
+            # Taken out and put back, so that the order of the dictionary is that of reports.
+            self._used[key_id] = max(wall, self._used.pop(key_id, wall))
+        while len(self._used) > MOST_KEYS:
+            del self._used[next(iter(self._used))]
+
+    def since(self, start: datetime | None) -> dict[str, datetime]:
+        """Return the last use of each key that was used since ``start``, within the last hour."""
+        horizon = self._wall() - REMEMBER_USE_SECONDS
+        self._used = {key_id: used for key_id, used in self._used.items() if used >= horizon}
+        earliest = start.timestamp() if start else horizon
+        return {
+            key_id: datetime.fromtimestamp(used, UTC)
+            for key_id, used in self._used.items()
+            if used >= earliest
+        }
+
+
+class Fleet:
+    """All workers of this pod.
+
+    Attributes:
+        workers: Their states, by number.
+        last_use: When keys were last used.
+        draining: Whether this pod is about to end and wants no new requests.
+    """
+
+    def __init__(self, size: int, uptime: Uptime = clocks.uptime) -> None:
+        self.workers = tuple(WorkerState(number, uptime) for number in range(size))
+        self.last_use = LastUse()
+        self.draining = False
+
+    def totals(self) -> Totals:
+        """Return everything counted by all workers, ended ones included."""
+        return total(worker.totals() for worker in self.workers)
+
+    def why_not_ready(self, max_staleness: float) -> dict[str, str]:
+        """Return the reasons against sending requests here, by worker; empty when there are none."""
+        if self.draining:
+            return {"pod": "The pod is shutting down."}
+        reasons = {str(w.number): w.why_not_ready(max_staleness) for w in self.workers}
+        return {number: reason for number, reason in reasons.items() if reason}

@@ -1,0 +1,242 @@
+"""What the edge knows about keys: key id to verifier, in memory, one look-up per request.
+
+The feed is the only writer, in the same thread as the readers. A relist builds a whole snapshot beside the
+index and swaps it in with one assignment, so a reader sees the old world or the new one. A key whose
+verifier vanished stays for a while as *revoked*: its holder is told so instead of "unknown key". It is
+never allowed again while it is remembered, even if a verifier of that name came back, and the memory of it
+is bounded in time and number. Nothing survives a restart.
+
+Entries hold what a request needs, computed once: the decoded digest, the instance's answer headers, times
+as floats. 100 000 of them take about 45 MB.
+"""
+
+import math
+import secrets
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+from privatellm.backend_keys import PlatformKey
+from privatellm.errors import MalformedVerifierError
+from privatellm.names import verifier_name
+from privatellm.verifiers import DIGEST_BYTES, SALT_BYTES, Digest, Verifier
+from privatellm_authserver.headers import AUTHORIZATION, INSTANCE
+
+NOT_BEFORE_TOLERANCE_SECONDS: Final = 60.0
+"""How far our clock may lag behind the API server's before a fresh key is refused."""
+
+REMEMBER_REVOKED_SECONDS: Final = 3600.0
+"""How long the holder of a revoked key is told that it was revoked."""
+
+REMEMBER_REVOKED_KEYS: Final = 10_000
+"""How many revoked keys are remembered at most; the oldest are forgotten first."""
+
+NAME_PREFIX: Final = verifier_name("")
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Instance:
+    """What lies behind a key; shared by all keys of an instance.
+
+    Attributes:
+        uid: UID of the LLMInstance.
+        slug: Its slug.
+        namespace: The tenant's namespace.
+        authorization: The header that replaces the tenant's token: the instance's backend key.
+        identity: The header that names the instance.
+    """
+
+    uid: str
+    slug: bytes
+    namespace: str
+    authorization: tuple[bytes, bytes] = field(repr=False)
+    identity: tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key.
+
+    Attributes:
+        digest: The decoded hash of its secret.
+        instance: What it opens.
+        valid_from: Unix time from which it is valid, tolerance included.
+        not_after: Unix time from which it is expired; infinity for never.
+        revoked: Whether its verifier is gone.
+    """
+
+    digest: Digest
+    instance: Instance
+    valid_from: float
+    not_after: float
+    revoked: bool = False
+
+
+class EntryReader:
+    """Turns verifier Secrets into entries; keys of one instance share what they have in common."""
+
+    def __init__(self, platform_key: PlatformKey) -> None:
+        self._platform_key = platform_key
+        self._instances: WeakValueDictionary[tuple[str, str], Instance] = WeakValueDictionary()
+
+    def read(self, secret: Mapping[str, Any]) -> tuple[bytes, Entry]:
+        """Return key id and entry.
+
+        Raises:
+            MalformedVerifierError: when the Secret is not a verifier that the edge may trust.
+        """
+        verifier = Verifier.from_secret(secret)
+        not_after = verifier.not_after
+        return verifier.key_id.encode(), Entry(
+            digest=Digest.decode(verifier.hash),
+            instance=self._instance_of(verifier),
+            valid_from=verifier.not_before.timestamp() - NOT_BEFORE_TOLERANCE_SECONDS,
+            not_after=math.inf if not_after is None else not_after.timestamp(),
+        )
+
+    def _instance_of(self, verifier: Verifier) -> Instance:
+        key = (verifier.instance_uid, verifier.namespace)
+        instance = self._instances.get(key)
+        if instance is None:
+            backend_key = self._platform_key.backend_key(verifier.instance_uid)
+            slug = verifier.slug.encode()
+            instance = self._instances[key] = Instance(
+                uid=verifier.instance_uid,
+                slug=slug,
+                namespace=verifier.namespace,
+                authorization=(AUTHORIZATION, b"Bearer " + backend_key.encode()),
+                identity=(INSTANCE, slug),
+            )
+        return instance
+
+
+class Snapshot:
+    """All verifiers of one moment, while they are being read.
+
+    Attributes:
+        entries: Key id to entry.
+        rejected: Names of Secrets that are not verifiers we may trust.
+    """
+
+    def __init__(self, reader: EntryReader) -> None:
+        self._reader = reader
+        self.entries: dict[bytes, Entry] = {}
+        self.rejected: set[str] = set()
+
+    def add(self, secret: Mapping[str, Any]) -> MalformedVerifierError | None:
+        """Take a Secret in; return why not when it is no verifier that the edge may trust."""
+        try:
+            key_id, entry = self._reader.read(secret)
+        except MalformedVerifierError as error:
+            self.rejected.add(secret["metadata"]["name"])
+            return error
+        self.entries[key_id] = entry
+        return None
+
+
+class TokenIndex:
+    """The verifiers we know, and how long we may trust that knowledge."""
+
+    def __init__(self, reader: EntryReader, max_staleness: float) -> None:
+        """Make an empty index that is not fresh.
+
+        Args:
+            reader: What turns Secrets into entries.
+            max_staleness: Seconds after a confirmation during which the index may be used.
+        """
+        self._reader = reader
+        self._max_staleness = max_staleness
+        self._world = Snapshot(reader)
+        self._revoked: deque[tuple[float, bytes]] = deque()
+        self._nobody = _nobody()
+        self.confirmed_at = -math.inf
+        """Uptime at which the index was last known to equal the world; minus infinity: never."""
+
+    def find(self, key_id: bytes) -> Entry:
+        """Return the entry of a key; one that no secret fits when the key is unknown."""
+        return self._world.entries.get(key_id, self._nobody)
+
+    def is_fresh(self, uptime: float) -> bool:
+        """Say whether the index may be trusted at this uptime."""
+        return uptime - self.confirmed_at <= self._max_staleness
+
+    def confirm(self, uptime: float) -> None:
+        """Note that at this uptime the index was equal to the world."""
+        self.confirmed_at = max(self.confirmed_at, uptime)
+
+    def new_snapshot(self) -> Snapshot:
+        """Return an empty snapshot for a relist to fill."""
+        return Snapshot(self._reader)
+
+    def swap(self, snapshot: Snapshot, uptime: float) -> None:
+        """Replace the whole world; keys that are gone from it count as revoked now."""
+        fresh = snapshot.entries
+        for key_id, entry in self._world.entries.items():
+            if entry.revoked:
+                fresh[key_id] = entry
+            elif key_id not in fresh:
+                fresh[key_id] = self._revoke(key_id, entry, uptime)
+        self._world = snapshot
+        self.forget_revoked(uptime)
+
+    def put(self, secret: Mapping[str, Any], uptime: float) -> MalformedVerifierError | None:
+        """Take one new or changed Secret in; return why not when we may not trust it."""
+        one = Snapshot(self._reader)
+        name = secret["metadata"]["name"]
+        refusal = one.add(secret)
+        if refusal is not None:
+            self.remove(name, uptime)
+            self._world.rejected.add(name)
+            return refusal
+        for key_id, entry in one.entries.items():
+            if not self.find(key_id).revoked:
+                self._world.entries[key_id] = entry
+        self._world.rejected.discard(name)
+        return None
+
+    def remove(self, name: str, uptime: float) -> None:
+        """Revoke the key whose verifier had this name."""
+        self._world.rejected.discard(name)
+        key_id = name.removeprefix(NAME_PREFIX).encode()
+        entry = self._world.entries.get(key_id)
+        if entry is not None and not entry.revoked:
+            self._world.entries[key_id] = self._revoke(key_id, entry, uptime)
+        self.forget_revoked(uptime)
+
+    def forget_revoked(self, uptime: float) -> None:
+        """Forget keys that were revoked long ago, and the oldest when there are too many."""
+        deadline = uptime - REMEMBER_REVOKED_SECONDS
+        graves = self._revoked
+        while graves and (graves[0][0] < deadline or len(graves) > REMEMBER_REVOKED_KEYS):
+            del self._world.entries[graves.popleft()[1]]
+
+    @property
+    def tokens(self) -> int:
+        """How many keys are known and not revoked."""
+        return len(self._world.entries) - len(self._revoked)
+
+    @property
+    def revoked(self) -> int:
+        """How many revoked keys are remembered."""
+        return len(self._revoked)
+
+    @property
+    def rejected(self) -> int:
+        """How many Secrets of the token namespace are not verifiers we may trust."""
+        return len(self._world.rejected)
+
+    def _revoke(self, key_id: bytes, entry: Entry, uptime: float) -> Entry:
+        self._revoked.append((uptime, key_id))
+        return replace(entry, revoked=True)
+
+
+def _nobody() -> Entry:
+    """Return an entry that costs as much as any other, that no secret fits and that is never valid."""
+    return Entry(
+        digest=Digest(secrets.token_bytes(SALT_BYTES), secrets.token_bytes(DIGEST_BYTES)),
+        instance=Instance("", b"", "", authorization=(b"", b""), identity=(b"", b"")),
+        valid_from=math.inf,
+        not_after=math.inf,
+    )

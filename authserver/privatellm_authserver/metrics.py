@@ -1,0 +1,182 @@
+"""Counting on the hot path, and what Prometheus is shown of it.
+
+prometheus-client's own counters take a lock and half a microsecond each, several times what a decision
+may cost. A worker has one thread, so :class:`Meter` counts in plain integers; the supervisor adds up all
+workers' numbers and hands them to prometheus-client when it is asked, through :class:`FleetCollector`.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Final, Protocol
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+from typing_extensions import override
+
+from privatellm_authserver.clocks import Uptime
+from privatellm_authserver.decision import Reason
+from privatellm_authserver.reports import ALLOWED_LABEL, KEYS_PER_REPORT, Report, Totals
+
+DURATION_BUCKETS: Final = (
+    0.000_002,
+    0.000_005,
+    0.000_01,
+    0.000_02,
+    0.000_05,
+    0.000_1,
+    0.000_5,
+    0.001,
+    0.01,
+)
+"""Upper bounds in seconds; a decision takes a few microseconds."""
+
+
+class Meter:
+    """What one worker counts."""
+
+    def __init__(self) -> None:
+        self.allowed_count = 0
+        self.denied_counts = dict.fromkeys(Reason, 0)
+        self.relists = 0
+        self.watch_failures = 0
+        self._durations = [0] * (len(DURATION_BUCKETS) + 1)
+        self._duration_sum = 0.0
+        self._last_used: dict[bytes, float] = {}
+
+    def allowed(self, key_id: bytes, wall: float, seconds: float) -> None:
+        """Count an allowed request.
+
+        Args:
+            key_id: The key that was used.
+            wall: Unix time of its use.
+            seconds: How long the decision took.
+        """
+        self.allowed_count += 1
+        self._last_used[key_id] = wall
+        self._durations[bisect_left(DURATION_BUCKETS, seconds)] += 1
+        self._duration_sum += seconds
+
+    def denied(self, reason: Reason, seconds: float) -> None:
+        """Count a denied request, whose decision took some ``seconds``."""
+        self.denied_counts[reason] += 1
+        self._durations[bisect_left(DURATION_BUCKETS, seconds)] += 1
+        self._duration_sum += seconds
+
+    def totals(self) -> Totals:
+        """Return the counters."""
+        denied = {reason.value: count for reason, count in self.denied_counts.items()}
+        return Totals(
+            decisions={ALLOWED_LABEL: self.allowed_count} | denied,
+            durations=tuple(self._durations),
+            duration_sum=self._duration_sum,
+            relists=self.relists,
+            watch_failures=self.watch_failures,
+        )
+
+    def take_last_used(self) -> dict[str, float]:
+        """Return key ids and Unix times of last use since the last call, the oldest first."""
+        used = self._last_used
+        batch = list(used)[:KEYS_PER_REPORT]
+        return {key_id.decode(): used.pop(key_id) for key_id in batch}
+
+
+class WorkerView(Protocol):
+    """What the collector wants to know about one worker."""
+
+    @property
+    def number(self) -> int:
+        """The worker's place in the fleet."""
+
+    @property
+    def report(self) -> Report | None:
+        """Its last report, unless it is not running."""
+
+    @property
+    def restarts(self) -> int:
+        """How often it was started again."""
+
+
+class FleetView(Protocol):
+    """What the collector wants to know about all workers."""
+
+    @property
+    def workers(self) -> Sequence[WorkerView]:
+        """Every worker."""
+
+    def totals(self) -> Totals:
+        """Return everything counted by all workers, dead ones included."""
+
+
+class FleetCollector(Collector):
+    """Shows all workers together, at the moment of the scrape."""
+
+    def __init__(self, fleet: FleetView, uptime: Uptime) -> None:
+        self._fleet = fleet
+        self._uptime = uptime
+
+    @override
+    def collect(self) -> Iterable[Metric]:
+        yield from _counters(self._fleet.totals())
+        yield from _gauges(self._fleet.workers, self._uptime())
+
+
+def _counters(totals: Totals) -> Iterator[Metric]:
+    decisions = CounterMetricFamily(
+        "private_llm_auth_decisions", "Decisions by outcome.", labels=["reason"]
+    )
+    for label in (ALLOWED_LABEL, *(reason.value for reason in Reason)):
+        decisions.add_metric([label], totals.decisions.get(label, 0))
+    yield decisions
+    yield HistogramMetricFamily(
+        "private_llm_auth_decision_duration_seconds",
+        "Time from the parsed request to its decision.",
+        buckets=_buckets(totals.durations),
+        sum_value=totals.duration_sum,
+    )
+    yield CounterMetricFamily(
+        "private_llm_auth_relists", "Times all verifiers were listed.", totals.relists
+    )
+    yield CounterMetricFamily(
+        "private_llm_auth_watch_failures",
+        "Times a list or watch of verifiers failed.",
+        totals.watch_failures,
+    )
+
+
+def _buckets(durations: Sequence[int]) -> list[tuple[str, float]]:
+    counts = durations or (0,) * (len(DURATION_BUCKETS) + 1)
+    bounds = (*map(str, DURATION_BUCKETS), "+Inf")
+    return [(bound, float(count)) for bound, count in zip(bounds, accumulate(counts), strict=True)]
+
+
+def _gauges(workers: Sequence[WorkerView], uptime: float) -> Iterator[Metric]:
+    ages = _gauge("index_age_seconds", "Time since a worker's index was known to be current.")
+    tokens = _gauge("index_tokens", "Keys in a worker's index.")
+    revoked = _gauge("index_revoked", "Revoked keys that a worker remembers.")
+    rejected = _gauge("rejected_verifiers", "Secrets in the token namespace that are not trusted.")
+    up = _gauge("worker_up", "Whether a worker runs and reports.")
+    restarts = CounterMetricFamily(
+        "private_llm_auth_worker_restarts", "Times a worker was started again.", labels=["worker"]
+    )
+    for worker in workers:
+        label, report = [str(worker.number)], worker.report
+        up.add_metric(label, float(report is not None))
+        restarts.add_metric(label, worker.restarts)
+        if report is None:
+            continue
+        tokens.add_metric(label, report.tokens)
+        revoked.add_metric(label, report.revoked)
+        rejected.add_metric(label, report.rejected)
+        if report.confirmed_at is not None:
+            ages.add_metric(label, uptime - report.confirmed_at)
+    yield from (ages, tokens, revoked, rejected, up, restarts)
+
+
+def _gauge(name: str, text: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"private_llm_auth_{name}", text, labels=["worker"])

@@ -1,0 +1,147 @@
+"""One worker process: an index, the feed that fills it, and the verify port.
+
+Started by the supervisor as ``python -m privatellm_authserver.worker``, with two inherited descriptors:
+the listening socket, which all workers share, and one end of a socket pair for reports. The supervisor
+stops a worker by closing its end; so a worker never outlives its supervisor, however that one died. A
+worker that meets an error it does not understand ends, and is started again.
+"""
+
+import argparse
+import asyncio
+import gc
+import math
+import socket
+import sys
+
+import structlog
+import uvloop
+
+from privatellm.backend_keys import PlatformKey
+from privatellm.errors import PrivateLLMError
+from privatellm.kube.client import KubeClient
+from privatellm.telemetry.logs import configure_logging
+from privatellm_authserver import clocks
+from privatellm_authserver.asgi import VerifyApp
+from privatellm_authserver.audit import AuditLog
+from privatellm_authserver.feed import VerifierFeed
+from privatellm_authserver.headers import FactReader
+from privatellm_authserver.index import EntryReader, TokenIndex
+from privatellm_authserver.metrics import Meter
+from privatellm_authserver.reports import HEARTBEAT_SECONDS, Report
+from privatellm_authserver.serving import make_server
+from privatellm_authserver.settings import Settings
+
+
+class Reporter:
+    """Tells the supervisor how this worker is."""
+
+    def __init__(self, index: TokenIndex, meter: Meter, writer: asyncio.StreamWriter) -> None:
+        self._index = index
+        self._meter = meter
+        self._writer = writer
+        self._due = asyncio.Event()
+        self._was_confirmed = False
+
+    def confirmed(self) -> None:
+        """Note a confirmation of the index; the first one is reported at once."""
+        if not self._was_confirmed:
+            self._was_confirmed = True
+            self._due.set()
+
+    async def run(self) -> None:
+        """Report until cancelled."""
+        while True:
+            self._index.forget_revoked(clocks.uptime())
+            self._writer.write(self._report().to_line())
+            await self._writer.drain()
+            self._due.clear()
+            try:
+                await asyncio.wait_for(self._due.wait(), HEARTBEAT_SECONDS)
+            except TimeoutError:
+                continue
+
+    def _report(self) -> Report:
+        confirmed_at = self._index.confirmed_at
+        return Report(
+            confirmed_at=confirmed_at if math.isfinite(confirmed_at) else None,
+            tokens=self._index.tokens,
+            revoked=self._index.revoked,
+            rejected=self._index.rejected,
+            totals=self._meter.totals(),
+            last_used=self._meter.take_last_used(),
+        )
+
+
+async def work(settings: Settings, listener: socket.socket, channel: socket.socket) -> None:
+    """Answer questions until the supervisor closes the channel.
+
+    Args:
+        settings: The service's settings.
+        listener: The socket that all workers accept from.
+        channel: Our end of the socket pair to the supervisor.
+    """
+    index = TokenIndex(
+        EntryReader(PlatformKey.read(settings.platform_key_file)), settings.max_staleness_seconds
+    )
+    meter = Meter()
+    audit = AuditLog(settings.audit_lines_per_second)
+    server = make_server(VerifyApp(FactReader(settings.public_host), index, meter, audit))
+    orders, writer = await asyncio.open_connection(sock=channel)
+    reporter = Reporter(index, meter, writer)
+    async with await KubeClient.connect() as client:
+        feed = VerifierFeed(
+            client, settings.token_namespace, index, meter, on_confirmed=reporter.confirmed
+        )
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        helpers = [asyncio.create_task(feed.run()), asyncio.create_task(reporter.run())]
+        ordered = asyncio.create_task(orders.read())
+        await asyncio.wait([serving, ordered, *helpers], return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        # The index stays current while the last requests are answered.
+        await serving
+        for helper in helpers:
+            helper.cancel()
+        await _raise_failures(helpers)
+
+
+async def _raise_failures(helpers: list[asyncio.Task[None]]) -> None:
+    for result in await asyncio.gather(*helpers, return_exceptions=True):
+        # A broken pipe is how the end of the supervisor looks to the reporter.
+        if isinstance(result, Exception) and not isinstance(result, ConnectionError):
+            raise result
+
+
+def main() -> None:
+    """Run one worker."""
+    parser = argparse.ArgumentParser(
+        description="A worker of privatellm-authserver; not for users."
+    )
+    parser.add_argument("--number", type=int, required=True)
+    parser.add_argument("--listener", type=int, required=True)
+    parser.add_argument("--channel", type=int, required=True)
+    arguments = parser.parse_args()
+    settings = Settings.from_environment()
+    configure_logging(settings.log_format, settings.log_level)
+    structlog.contextvars.bind_contextvars(worker=arguments.number)
+    tune_collector()
+    listener = socket.socket(fileno=arguments.listener)
+    channel = socket.socket(fileno=arguments.channel)
+    try:
+        uvloop.run(work(settings, listener, channel))
+    except PrivateLLMError as error:
+        structlog.stdlib.get_logger("privatellm.worker").critical("stopped", error=str(error))
+        sys.exit(1)
+
+
+def tune_collector() -> None:
+    """Let the cyclic garbage collector run rarely, and never over what was imported.
+
+    A request leaves a few small cycles behind. At the default threshold of 700 objects the collector
+    would walk a large index many times a second, which is what the slowest percent of requests would see.
+    """
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
+
+
+if __name__ == "__main__":
+    main()

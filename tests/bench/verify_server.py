@@ -1,0 +1,149 @@
+"""The servers that ``verify_bench.py`` measures: one process, one port, one of three applications.
+
+``check`` is the authserver's own application on its own server, with an index that is filled directly;
+``bare`` is the same server giving the same answer without a check, ``empty`` the same without our headers;
+``fastapi`` is a plain FastAPI route with the same check. One line of JSON on stdout says that the server
+listens and how much memory the process took at most.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+import fastapi
+import uvloop
+
+from privatellm.backend_keys import PlatformKey
+from privatellm.names import slug_of
+from privatellm.telemetry.logs import LogFormat, configure_logging
+from privatellm.tokens import Token
+from privatellm.verifiers import Verifier, hash_profile
+from privatellm_authserver import clocks
+from privatellm_authserver.answers import ANSWERS, NO_BODY, Message, start_of
+from privatellm_authserver.asgi import Receive, Scope, Send, VerifyApp
+from privatellm_authserver.audit import AuditLog
+from privatellm_authserver.decision import Allowed, verify
+from privatellm_authserver.headers import FactReader
+from privatellm_authserver.index import EntryReader, TokenIndex
+from privatellm_authserver.metrics import Meter
+from privatellm_authserver.serving import listen, make_server
+
+PUBLIC_HOST = "llm.example.com"
+KEYS_PER_INSTANCE = 10
+CONFIRM_SECONDS = 5.0
+
+
+def tokens(count: int) -> Iterator[tuple[Token, str]]:
+    """Yield tokens and the UID of the instance each opens; the same ones in every process."""
+    for number in range(count):
+        seed = sha256(f"bench {number}".encode()).hexdigest()
+        key_id = "".join("abcdefghijklmnop"[int(digit, 16)] for digit in seed[:12])
+        yield Token(key_id, seed[:43]), f"uid-{number // KEYS_PER_INSTANCE}"
+
+
+def filled_index(count: int) -> TokenIndex:
+    """Return an index of ``count`` tokens, read from Secrets as the feed does."""
+    index = TokenIndex(EntryReader(PlatformKey.of("k" * 43)), max_staleness=60.0)
+    snapshot = index.new_snapshot()
+    profile = hash_profile()
+    for token, uid in tokens(count):
+        verifier = Verifier(
+            key_id=token.key_id,
+            hash=profile.hash(token.secret),
+            request_uid=f"request-{token.key_id}",
+            instance_uid=uid,
+            slug=slug_of(uid),
+            namespace="acme",
+            not_before=datetime.now(UTC),
+        )
+        refusal = snapshot.add(verifier.to_secret("tokens"))
+        assert refusal is None
+    index.swap(snapshot, clocks.uptime())
+    index.confirm(clocks.uptime())
+    return index
+
+
+def check_app(index: TokenIndex) -> VerifyApp:
+    """Return the authserver's application."""
+    return VerifyApp(FactReader(PUBLIC_HOST), index, Meter(), AuditLog())
+
+
+def bare_app(start: Message) -> Any:
+    """Return an application that gives one answer without looking at the request."""
+
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send(start)
+        await send(NO_BODY)
+
+    return app
+
+
+def fastapi_app(index: TokenIndex) -> fastapi.FastAPI:
+    """Return the same check behind FastAPI's routing and response objects."""
+    reader = FactReader(PUBLIC_HOST)
+    app = fastapi.FastAPI()
+
+    @app.get("/auth/verify")
+    async def route(request: fastapi.Request) -> fastapi.Response:
+        decision = verify(reader.read(request.headers.raw), index, clocks.now())
+        if isinstance(decision, Allowed):
+            headers = {
+                name.decode(): value.decode() for name, value in start_of(decision)["headers"]
+            }
+            return fastapi.Response(status_code=200, headers=headers)
+        answer = ANSWERS[decision.reason]
+        return fastapi.Response(answer.body["body"], status_code=answer.start["status"])
+
+    return app
+
+
+def application(mode: str, index: TokenIndex) -> Any:
+    """Return the application of a mode."""
+    token, uid = next(tokens(1))
+    entry = index.find(token.key_id.encode())
+    assert entry.instance.uid == uid
+    start = start_of(Allowed(token.key_id.encode(), entry.instance))
+    if mode == "check":
+        return check_app(index)
+    if mode == "bare":
+        return bare_app(start)
+    if mode == "empty":
+        return bare_app(start | {"headers": start["headers"][:1]})
+    return fastapi_app(index)
+
+
+async def serve(mode: str, count: int) -> None:
+    """Serve until killed."""
+    index = filled_index(count)
+    listener = listen("127.0.0.1", 0)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    server = asyncio.create_task(make_server(application(mode, index)).serve(sockets=[listener]))
+    sys.stdout.write(json.dumps({"port": listener.getsockname()[1], "peakMB": peak}) + "\n")
+    sys.stdout.flush()
+    while not server.done():
+        index.confirm(clocks.uptime())
+        await asyncio.sleep(CONFIRM_SECONDS)
+
+
+def main() -> None:
+    """Serve one mode on one core."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mode", choices=["check", "bare", "empty", "fastapi"], required=True)
+    parser.add_argument("--tokens", type=int, required=True)
+    parser.add_argument("--core", type=int, required=True)
+    arguments = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {arguments.core})
+    configure_logging(LogFormat.JSON, "info")
+    uvloop.run(serve(arguments.mode, arguments.tokens))
+
+
+if __name__ == "__main__":
+    main()
