@@ -8,6 +8,7 @@ from privatellm.api.crds import all_crds
 from privatellm.errors import AlreadyExistsError, PrivateLLMError
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.waiting import wait_for
+from privatellm_local.platform.admission import admission
 from privatellm_local.platform.catalogue import catalogue
 from privatellm_local.platform.facts import (
     AUTHSERVER,
@@ -32,7 +33,7 @@ class PlatformNotReadyError(PrivateLLMError):
 
 
 async def install_platform(client: KubeClient, facts: PlatformFacts, progress: Progress) -> None:
-    """Apply CRDs, namespaces, rights, the catalogue and the workloads.
+    """Apply CRDs, namespaces, rights, the catalogue, the admission policies and the workloads.
 
     Args:
         client: An administrator's client.
@@ -45,6 +46,8 @@ async def install_platform(client: KubeClient, facts: PlatformFacts, progress: P
     await _apply_all(client, namespaces(facts))
     await _create_platform_key(client)
     await _apply_all(client, (*rbac(facts), catalogue(facts)))
+    progress("admission policies")
+    await _apply_all(client, admission(facts))
     progress("operator and ForwardAuth service")
     await _apply_all(client, workloads(facts))
 

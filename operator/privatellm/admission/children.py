@@ -1,8 +1,8 @@
 """Only the operator and the controllers that carry out its wishes write the operator's children.
 
 A child is known by either of two labels, on the object as it was or as it will be, so a label can neither
-be forged nor taken away. That covers what comes of a child too: ReplicaSets and pods carry the labels of their
-template. It includes debugging containers and resizes, which change a running pod.
+be forged nor taken away. That covers what comes of a child too: ReplicaSets and pods carry the labels of
+their template. It includes debugging containers and resizes, which change a running pod.
 
 A selector cannot say "or", two bindings can; so objects without our labels never reach CEL.
 """
