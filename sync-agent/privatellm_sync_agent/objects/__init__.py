@@ -1,0 +1,1 @@
+"""What can be said about one object without asking anybody: metadata, ownership, merging, selectors."""

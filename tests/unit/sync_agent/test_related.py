@@ -1,0 +1,187 @@
+"""Related objects: which they are on both sides, and which of them may be copied."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privatellm.errors import InvalidObjectError
+from privatellm_sync_agent.naming.names import IllegalNameError
+from privatellm_sync_agent.published import defaults
+from privatellm_sync_agent.published.related import RelatedResource
+from privatellm_sync_agent.related.guards import Guard, guards_of
+from privatellm_sync_agent.related.names import (
+    Pair,
+    Place,
+    Primaries,
+    ResolutionError,
+    pairs,
+    selector_of,
+)
+
+REMOTE: dict[str, Any] = {
+    "metadata": {"name": "key", "namespace": "team-a"},
+    "spec": {"names": ["a", "b"]},
+    "status": {"secretName": "key-token"},
+}
+LOCAL: dict[str, Any] = {
+    "metadata": {"name": "local-key", "namespace": "c1-hash", "uid": "u"},
+    "spec": {"names": ["la", "lb"]},
+    "status": {"secretName": "local-token"},
+}
+PRIMARIES = Primaries(REMOTE, LOCAL, "c1", "root:acme")
+
+
+def related(rule: dict[str, Any], origin: str = "service") -> RelatedResource:
+    return RelatedResource.model_validate(
+        {"identifier": "x", "origin": origin, "kind": "Secret", "object": rule}
+    )
+
+
+def test_each_side_names_its_own_object() -> None:
+    """A reference is followed on both primaries."""
+    rule = related({"reference": {"path": "status.secretName"}})
+    expected = Pair(Place("c1-hash", "local-token"), Place("team-a", "key-token"))
+    assert pairs(rule, PRIMARIES) == (expected,)
+
+
+def test_an_original_in_the_workspace_goes_the_other_way() -> None:
+    """Origin and destination change places."""
+    rule = related({"reference": {"path": "status.secretName"}}, origin="kcp")
+    expected = Pair(Place("team-a", "key-token"), Place("c1-hash", "local-token"))
+    assert pairs(rule, PRIMARIES) == (expected,)
+
+
+def test_a_list_names_several_objects_in_a_stable_order() -> None:
+    """The two lists are read side by side."""
+    rule = related({"reference": {"path": "spec.names"}})
+    assert [(p.origin.name, p.destination.name) for p in pairs(rule, PRIMARIES)] == [
+        ("la", "a"),
+        ("lb", "b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"reference": {"path": "status.absent"}},
+        {"template": {"template": "{{ if eq .Side `kcp` }}x{{ end }}"}},
+        {"template": {"template": "x"}, "namespace": {"reference": {"path": "status.absent"}}},
+    ],
+)
+def test_what_is_not_known_yet_is_no_error(rule: dict[str, Any]) -> None:
+    """The name often appears in the status later."""
+    assert pairs(related(rule), PRIMARIES) == ()
+
+
+def test_two_sides_of_different_length_are_an_error() -> None:
+    """Guessing which belongs to which could mix up tenants' objects."""
+    longer = REMOTE | {"spec": {"names": ["a", "b", "c"]}}
+    with pytest.raises(ResolutionError):
+        pairs(related({"reference": {"path": "spec.names"}}), Primaries(longer, LOCAL, "c1"))
+
+
+def test_a_template_is_rendered_for_each_side() -> None:
+    """It sees the side, the object of that side and the workspace."""
+    rule = related(
+        {
+            "template": {"template": "{{ .Object.metadata.name }}-{{ .Side }}"},
+            "namespace": {"template": {"template": "{{ .ClusterName }}-{{ .Side }}"}},
+        }
+    )
+    expected = Pair(Place("c1-service", "local-key-service"), Place("c1-kcp", "key-kcp"))
+    assert pairs(rule, PRIMARIES) == (expected,)
+
+
+def test_without_a_namespace_a_rule_for_it_is_needed() -> None:
+    """A cluster-scoped primary cannot lend its own."""
+    scoped = Primaries({"metadata": {"name": "x"}}, LOCAL, "c1")
+    with pytest.raises(ResolutionError):
+        pairs(related({"template": {"template": "x"}}), scoped)
+
+
+@pytest.mark.parametrize("name", ["../x", "UPPER", "a/b", "x" * 254])
+def test_a_hostile_name_is_refused(name: str) -> None:
+    """It never becomes a part of a URL."""
+    hostile = copy.deepcopy(REMOTE)
+    hostile["status"]["secretName"] = name
+    with pytest.raises(IllegalNameError):
+        pairs(
+            related({"reference": {"path": "status.secretName"}}), Primaries(hostile, LOCAL, "c1")
+        )
+
+
+def test_a_selected_original_is_renamed_for_its_destination() -> None:
+    """By a regular expression or by a template that sees the original."""
+    originals = [{"metadata": {"name": "db-creds"}}]
+    regex = related({"selector": {"rewrite": {"regex": {"pattern": "^db-", "replacement": "my-"}}}})
+    fixed = related({"selector": {"rewrite": {"regex": {"replacement": "fixed"}}}})
+    by_template = related(
+        {
+            "selector": {
+                "rewrite": {
+                    "template": {"template": "{{ .Value }}-{{ .RemoteObject.metadata.name }}"}
+                }
+            }
+        }
+    )
+    assert pairs(regex, PRIMARIES, originals)[0].destination.name == "my-creds"
+    assert pairs(fixed, PRIMARIES, originals)[0].destination.name == "fixed"
+    assert pairs(by_template, PRIMARIES, originals)[0].destination.name == "db-creds-key"
+
+
+SELECTOR = related(
+    {
+        "selector": {
+            "matchLabels": {
+                "owner": "{{ .RemoteObject.metadata.name }}.{{ .ClusterName }}",
+                "{{ if false }}never{{ end }}": "x",
+            },
+            "rewrite": {"regex": {"replacement": "x"}},
+        }
+    }
+).object.selector
+
+
+@given(st.from_regex(r"\A[a-z]{1,8}\Z"), st.from_regex(r"\A[a-z]{1,8}\Z"))
+def test_no_tenants_rendered_selector_serves_another(first: str, second: str) -> None:
+    """Upstream wrote the first tenant's labels into the shared rule."""
+    assert SELECTOR is not None
+    for name, cluster in ((first, "c1"), (second, "c2"), (first, "c1")):
+        primaries = Primaries({"metadata": {"name": name}}, LOCAL, cluster)
+        assert selector_of(SELECTOR, primaries).match_labels == {"owner": f"{name}.{cluster}"}
+
+
+def owned(uid: str, *, controller: bool = True) -> dict[str, Any]:
+    reference = {"uid": uid, "controller": controller}
+    return {
+        "metadata": {"ownerReferences": [reference], "labels": {"a": "b"}},
+        "data": {"OPENAI_API_KEY": "k", "internal": "x"},
+    }
+
+
+def test_a_guard_admits_only_what_the_primary_controls() -> None:
+    """Another object's Secret is treated as if it were not there."""
+    guard = Guard(controlled=True)
+    assert guard.admits(owned("u"), "u")
+    assert not guard.admits(owned("other"), "u")
+    assert not guard.admits(owned("u", controller=False), "u")
+    assert not guard.admits({"metadata": {}}, "u")
+    assert not Guard(labels={"a": "c"}).admits(owned("u"), "u")
+
+
+def test_a_guard_narrows_what_travels() -> None:
+    """Only the documented keys reach the customer."""
+    guards = guards_of(defaults.published_resources()[1])
+    narrowed = guards[defaults.TOKEN_IDENTIFIER].narrowed(owned("u"))
+    assert narrowed["data"] == {"OPENAI_API_KEY": "k"}
+    assert Guard().narrowed(owned("u")) == owned("u")
+
+
+@pytest.mark.parametrize("text", ["", "x", "[]", '{"kyes": []}', '{"keys": 1}'])
+def test_a_guard_that_cannot_be_read_stops_the_copying(text: str) -> None:
+    """Without its guard nothing may travel."""
+    with pytest.raises(InvalidObjectError):
+        guards_of({"metadata": {"annotations": {"guard.syncagent.kcp.io/x": text}}})
