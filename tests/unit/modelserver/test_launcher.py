@@ -38,6 +38,12 @@ def run_launcher(*argv: str, **environ: str) -> subprocess.CompletedProcess[str]
     )
 
 
+def free_port() -> str:
+    """Find a port that nobody uses."""
+    with socket.create_server(("127.0.0.1", 0)) as finder:
+        return str(finder.getsockname()[1])
+
+
 def test_an_installed_llama_server_takes_over_with_the_same_arguments(
     tmp_path: Path,
 ) -> None:
@@ -153,8 +159,34 @@ def test_an_unusable_address_is_explained(host: str, cause: str) -> None:
 
 def test_a_free_address_is_accepted() -> None:
     """The check leaves nothing behind that would be in the way."""
-    with socket.create_server(("127.0.0.1", 0)) as finder:
-        port = finder.getsockname()[1]
+    port = int(free_port())
 
     launcher.check_address("127.0.0.1", port)
     launcher.check_address("127.0.0.1", port)
+
+
+def test_a_system_without_openmp_ends_with_one_line_and_its_remedy(
+    tmp_path: Path, model: Path
+) -> None:
+    """The dynamic loader's complaint, made real by a libgomp that is an empty file."""
+    (tmp_path / "libgomp.so.1").touch()
+    finished = run_launcher(
+        *("--launcher-search-path", str(tmp_path), "--model", str(model)),
+        *("--host", "127.0.0.1", "--port", free_port()),
+        LD_LIBRARY_PATH=str(tmp_path),
+    )
+
+    assert finished.returncode == 1
+    assert "apt-get install libgomp1" in finished.stderr
+    assert finished.stderr.count("\n") == 1
+
+
+def test_a_damaged_model_ends_with_exit_code_one(tmp_path: Path, model: Path) -> None:
+    """llama.cpp's own log names the cause, and the last line says so."""
+    finished = run_launcher(
+        *("--launcher-search-path", str(tmp_path), "--model", str(model)),
+        *("--host", "127.0.0.1", "--port", free_port()),
+    )
+
+    assert finished.returncode == 1
+    assert finished.stderr.splitlines()[-1].startswith("modelserver: llama.cpp could not start")
