@@ -232,12 +232,10 @@ class Settings(BaseModel):
         except ValidationError as error:
             raise InvalidInputError(f"The environment does not fit: {_faults(error)}.") from error
 
-    def watched_namespaces(self) -> tuple[str | None, ...]:
-        """Return the namespaces to list and watch; ``None`` stands for all of them."""
-        if not self.watch.namespaces:
-            return (None,)
-        ours = (self.pod.namespace, self.tokens.token_namespace)
-        return tuple(dict.fromkeys((*self.watch.namespaces, *ours)))
+    @property
+    def tenant_namespaces(self) -> tuple[str | None, ...]:
+        """The namespaces to list and watch; ``None`` stands for all of them."""
+        return self.watch.namespaces or (None,)
 
 
 _GROUPS: tuple[type[BaseSettings], ...] = (

@@ -5,44 +5,51 @@ from typing import Any
 
 import kopf
 
-from privatellm_operator.context import ProcessContext
-from privatellm_operator.handlers.routing import keys_of
-from privatellm_operator.queue import Key
+from privatellm.kube import Manifest, kinds
+from privatellm_operator.handlers.arrivals import Arrivals
+from privatellm_operator.handlers.namespaced import NamespacedWatches
 from privatellm_operator.world import watched
-from privatellm_operator.world.watched import Watched
+from privatellm_operator.world.watched import Scope, Watched
 
 Handler = Callable[..., Awaitable[None]]
 
 INACTIVITY_SECONDS = 70.0
 """A watch that is silent for longer is broken; the API server sends a bookmark every minute."""
 
+LIST_CHUNK = 500
+"""Objects a page of kopf's lists."""
 
-def build_registry(context: ProcessContext, platform: Key) -> kopf.OperatorRegistry:
+
+def build_registry(arrivals: Arrivals, watches: NamespacedWatches) -> kopf.OperatorRegistry:
     """Return a private registry with one event handler a kind.
 
     Args:
-        context: Where events are noted and keys go.
-        platform: The key of what all instances share.
+        arrivals: Takes note of each event.
+        watches: Our own watches, started where a parent appears.
     """
     registry = kopf.OperatorRegistry()
-    for watching in watched.ALL:
+    for watching in _by_kopf():
         on_event = kopf.on.event(
             *_selector(watching), registry=registry, id=f"note-{watching.kind.plural}"
         )
-        on_event(_handler(watching, context, platform))
+        on_event(_handler(watching, arrivals, watches))
     return registry
 
 
 def build_settings() -> kopf.OperatorSettings:
-    """Return kopf's settings: select on the server, write nothing, speak little."""
+    """Return kopf's settings: select on the server, write nothing."""
     settings = kopf.OperatorSettings()
-    for watching in watched.ALL:
+    for watching in _by_kopf():
         if watching.selector:
             settings.watching.label_selectors[_selector(watching)] = watching.selector
     settings.watching.inactivity_timeout = INACTIVITY_SECONDS
-    settings.watching.chunk_size = 500
+    settings.watching.chunk_size = LIST_CHUNK
     settings.posting.enabled = False
     return settings
+
+
+def _by_kopf() -> tuple[Watched, ...]:
+    return tuple(watching for watching in watched.ALL if watching.scope is Scope.TENANTS)
 
 
 def _selector(watching: Watched) -> tuple[str, str, str]:
@@ -50,11 +57,14 @@ def _selector(watching: Watched) -> tuple[str, str, str]:
     return kind.group, kind.version, kind.plural
 
 
-def _handler(watching: Watched, context: ProcessContext, platform: Key) -> Handler:
+def _handler(watching: Watched, arrivals: Arrivals, watches: NamespacedWatches) -> Handler:
+    kind = watching.kind
+    has_secrets = kind in (kinds.LLM_INSTANCE, kinds.API_TOKEN_REQUEST)
+
     async def note(event: kopf.RawEvent, **_: Any) -> None:
-        manifest = dict(event["object"])
-        if context.world.observe(watching.kind, event["type"], manifest):
-            for key in keys_of(watching.kind, manifest, context.world, platform):
-                context.queue.add(key)
+        manifest: Manifest = dict(event["object"])
+        if has_secrets:
+            watches.start(kinds.SECRET, manifest["metadata"]["namespace"])
+        arrivals.note(kind, event["type"], manifest)
 
     return note

@@ -47,6 +47,22 @@ def all_parents(world: World) -> Iterator[Key]:
         yield from _keys(kind, world[kind].all())
 
 
+def dependants_in(world: World, namespace: str, platform: Key) -> Iterator[Key]:
+    """Yield what depends on the rights and definitions of a namespace; on the operator's own, all does."""
+    if namespace == platform.namespace:
+        yield platform
+        yield from all_parents(world)
+        return
+    term = in_namespace(namespace, "")
+    yield from _keys(kinds.LLM_INSTANCE, world[kinds.LLM_INSTANCE].find(term))
+    yield from _requests(world, term)
+
+
+def platform_key(namespace: str) -> Key:
+    """Return the key of what all instances share: the middlewares in the operator's namespace."""
+    return Key(kinds.MIDDLEWARE, namespace, "private-llm")
+
+
 def _parents(manifest: Manifest, world: World) -> Iterator[Key]:
     controller = controller_of(manifest)
     if controller is not None and controller["kind"] in PARENT_KINDS:

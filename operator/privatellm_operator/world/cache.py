@@ -9,7 +9,7 @@ Manifests in here are shared and must not be changed.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from privatellm.kube import Listing, Manifest
 from privatellm.kube.kinds import Kind
@@ -117,7 +117,8 @@ class World:
     """One store a kind."""
 
     def __init__(self, watching: Iterable[Watched] = watched.ALL) -> None:
-        self._stores: Mapping[Kind, Store] = {w.kind: Store(w) for w in watching}
+        self._stores: dict[Kind, Store] = {w.kind: Store(w) for w in watching}
+        self._undefined: set[Kind] = set()
 
     def __getitem__(self, kind: Kind) -> Store:
         return self._stores[kind]
@@ -126,6 +127,18 @@ class World:
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds that are watched."""
         return tuple(self._stores)
+
+    def is_defined(self, kind: Kind) -> bool:
+        """Say whether the cluster knew the kind when it was last asked."""
+        return kind not in self._undefined
+
+    def note_definition(self, kind: Kind, *, defined: bool) -> None:
+        """Take note of whether the cluster knows a kind; of an unknown kind no object exists."""
+        if defined:
+            self._undefined.discard(kind)
+        else:
+            self._undefined.add(kind)
+            self._stores[kind] = Store(self._stores[kind].watching)
 
     def observe(self, kind: Kind, event_type: str | None, manifest: Manifest) -> bool:
         """Take note of a watch event, and say whether it was news."""

@@ -1,5 +1,6 @@
 """Keeping the picture true: one list a kind at start, and again now and then.
 
+Kinds that are watched in some namespaces only look after themselves (see ``handlers.namespaced``).
 A watch that breaks for long comes back without the deletions that it missed, so a list replaces what is
 known from time to time. A kind whose definition is missing lists as empty; the parts that need it say so.
 """
@@ -13,6 +14,7 @@ from privatellm.errors import KubernetesError, NotFoundError
 from privatellm.kube import KubeClient, Listing, Manifest
 from privatellm.kube.kinds import Kind
 from privatellm_operator.world.cache import World
+from privatellm_operator.world.watched import Scope
 
 log = structlog.get_logger(__name__)
 
@@ -22,7 +24,7 @@ Change = tuple[Kind, Manifest]
 async def refresh(
     client: KubeClient, world: World, namespaces: Iterable[str | None]
 ) -> tuple[Change, ...]:
-    """List every watched kind and return what differs from what was known.
+    """List every kind that is watched everywhere and return what differs from what was known.
 
     Args:
         client: Where to list.
@@ -43,6 +45,8 @@ async def refresh(
 
 def _targets(world: World, namespaces: tuple[str | None, ...]) -> Iterator[tuple[Kind, str | None]]:
     for kind in world.kinds:
+        if world[kind].watching.scope is not Scope.TENANTS:
+            continue
         yield from ((kind, namespace) for namespace in (namespaces if kind.namespaced else (None,)))
 
 

@@ -6,6 +6,7 @@ projection drops what no decision reads, because a thousand instances are six th
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
 from privatellm import labels
@@ -19,6 +20,19 @@ OURS = f"{labels.MANAGED_BY}={labels.MANAGED_BY_OPERATOR}"
 _UNREAD_METADATA = ("managedFields", "selfLink", "generateName")
 
 
+class Scope(Enum):
+    """Where a kind is watched, which is where the operator has rights."""
+
+    TENANTS = auto()
+    """In all namespaces, or in those that the settings name."""
+
+    ONBOARDED = auto()
+    """In each namespace that has an object of ours, by a right that its onboarding gave."""
+
+    HOME = auto()
+    """In the operator's own namespace."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
     """One kind as the operator watches it.
@@ -27,11 +41,13 @@ class Watched:
         kind: The kind.
         terms: The terms under which an object is found.
         selector: Label selector of list and watch; empty for every object.
+        scope: Where it is watched.
     """
 
     kind: Kind
     terms: Callable[[Manifest], Iterator[str]]
     selector: str = ""
+    scope: Scope = Scope.TENANTS
 
 
 def controller_of(manifest: Manifest) -> Manifest | None:
@@ -63,6 +79,7 @@ def _request_terms(manifest: Manifest) -> Iterator[str]:
     metadata = manifest["metadata"]
     yield metadata["uid"]
     yield in_namespace(metadata["namespace"], (manifest.get("spec") or {}).get("instanceName", ""))
+    yield in_namespace(metadata["namespace"], "")
 
 
 def _child_terms(manifest: Manifest) -> Iterator[str]:
@@ -100,20 +117,20 @@ PARENTS = (
     Watched(kinds.API_TOKEN_REQUEST, _request_terms),
 )
 """What people write. Instances are found by UID, model name, ``namespace/label`` and ``namespace/``;
-token requests by UID and ``namespace/instance``."""
+token requests by UID, ``namespace/instance`` and ``namespace/``."""
 
 CHILDREN = (
     Watched(kinds.DEPLOYMENT, _child_terms, OURS),
     Watched(kinds.SERVICE, _child_terms, OURS),
     Watched(kinds.INGRESS, _child_terms, OURS),
     Watched(kinds.NETWORK_POLICY, _child_terms, OURS),
-    Watched(kinds.SECRET, _secret_terms, OURS),
+    Watched(kinds.SECRET, _secret_terms, OURS, Scope.ONBOARDED),
 )
 """What we write for them, found by the controller's UID; verifiers by the UIDs of request and instance."""
 
 OTHERS = (
     Watched(kinds.POD, _pod_terms, OURS),
-    Watched(kinds.MIDDLEWARE, _no_terms, OURS),
+    Watched(kinds.MIDDLEWARE, _no_terms, OURS, Scope.HOME),
 )
 """Pods tell why a server does not start (found by ``namespace/instance label``); middlewares are shared."""
 

@@ -1,0 +1,73 @@
+"""Probes and metrics over HTTP.
+
+``/healthz`` says that the process answers. ``/readyz`` says that it does its work or stands by to do it: it
+is 503 while the picture of the cluster is not complete and while the Lease has run out.
+"""
+
+from aiohttp import web
+
+from privatellm_operator.metrics import Metrics
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Readiness:
+    """What the process is doing, for its probes."""
+
+    def __init__(self) -> None:
+        self.state = "starting"
+        self.is_ready = False
+
+    def stand_by(self) -> None:
+        """Wait for the Lease, ready to take over."""
+        self.state, self.is_ready = "standby", True
+
+    def prepare(self) -> None:
+        """Lead, but without a complete picture yet."""
+        self.state, self.is_ready = "priming", False
+
+    def lead(self) -> None:
+        """Do the work."""
+        self.state, self.is_ready = "leading", True
+
+    def doubt(self) -> None:
+        """Pause because the Lease could not be renewed."""
+        self.state, self.is_ready = "lease expired", False
+
+
+class Listener:
+    """The HTTP server of one process."""
+
+    def __init__(self, readiness: Readiness, metrics: Metrics) -> None:
+        self._readiness = readiness
+        self._metrics = metrics
+        application = web.Application()
+        application.router.add_get("/healthz", self._healthz)
+        application.router.add_get("/readyz", self._readyz)
+        application.router.add_get("/metrics", self._expose)
+        self._runner = web.AppRunner(application, access_log=None)
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen and return the port.
+
+        Raises:
+            OSError: when the address cannot be bound.
+        """
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port)
+        await site.start()
+        return int(self._runner.addresses[0][1])
+
+    async def close(self) -> None:
+        """Stop listening."""
+        await self._runner.cleanup()
+
+    async def _healthz(self, _request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _readyz(self, _request: web.Request) -> web.Response:
+        status = 200 if self._readiness.is_ready else 503
+        return web.Response(text=f"{self._readiness.state}\n", status=status)
+
+    async def _expose(self, _request: web.Request) -> web.Response:
+        return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})

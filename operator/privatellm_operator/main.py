@@ -1,0 +1,57 @@
+"""``privatellm-operator``: read the settings, connect, run."""
+
+import asyncio
+import logging
+import sys
+
+import structlog
+
+from privatellm.backend_keys import PlatformKey
+from privatellm.errors import InvalidInputError, PrivateLLMError
+from privatellm.kube import KubeClient
+from privatellm.telemetry.logs import configure_logging
+from privatellm_operator.process import OperatorProcess
+from privatellm_operator.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+MISTAKEN = 2
+"""Exit code when the settings are wrong; starting again will not help."""
+
+
+def main() -> int:
+    """Run the operator and return the exit code: 0 after a signal, 1 after a failure."""
+    try:
+        settings = Settings.of_environment()
+    except InvalidInputError as error:
+        sys.stderr.write(f"privatellm-operator: {error}\n")
+        return MISTAKEN
+    configure_logging(settings.logs.log_format, settings.logs.log_level)
+    # One line for each event of each object says nothing that a pass does not say better.
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    try:
+        asyncio.run(serve(settings))
+    except InvalidInputError as error:
+        log.critical("cannot start", error=str(error))
+        return MISTAKEN
+    except (PrivateLLMError, OSError) as error:
+        log.critical("stopped", error=str(error))
+        return 1
+    return 0
+
+
+async def serve(settings: Settings) -> None:
+    """Run one operator process until it is asked to stop.
+
+    Raises:
+        InvalidInputError: when the platform key or the way to the cluster is missing.
+        PrivateLLMError: when the process cannot go on.
+        OSError: when the listener's address cannot be bound.
+    """
+    platform_key = PlatformKey.read(settings.tokens.platform_key_file)
+    async with await KubeClient.connect() as client, await KubeClient.connect() as watch_client:
+        await OperatorProcess(settings, platform_key, client, watch_client).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

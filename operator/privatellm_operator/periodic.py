@@ -1,0 +1,48 @@
+"""What is done now and then: lists against missed events, and looks at what is not watched."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from privatellm.errors import PrivateLLMError
+from privatellm.kube import kinds
+from privatellm_operator.context import ProcessContext
+from privatellm_operator.handlers.arrivals import Arrivals
+from privatellm_operator.handlers.namespaced import NamespacedWatches
+from privatellm_operator.queue import Key
+from privatellm_operator.reconcile.platform.catalogue import Catalogue
+from privatellm_operator.world.sync import refresh
+
+log = structlog.get_logger(__name__)
+
+
+async def every(seconds: float, job: Callable[[], Awaitable[None]]) -> None:
+    """Do a job again and again; one that fails is tried again at its next turn."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await job()
+        except PrivateLLMError as error:
+            log.warning("periodic job failed", error=str(error))
+
+
+async def relist(context: ProcessContext, arrivals: Arrivals, watches: NamespacedWatches) -> None:
+    """List everything once more and ask for the passes that missed events would have asked for."""
+    namespaces = context.settings.tenant_namespaces
+    for kind, manifest in await refresh(context.client, context.world, namespaces):
+        arrivals.enqueue(kind, manifest)
+    watches.keep(kinds.SECRET, secret_namespaces(context))
+
+
+def secret_namespaces(context: ProcessContext) -> frozenset[str]:
+    """Return the namespaces whose Secrets matter: where a parent lives, and where verifiers are."""
+    parents = (kinds.LLM_INSTANCE, kinds.API_TOKEN_REQUEST)
+    found = {m["metadata"]["namespace"] for kind in parents for m in context.world[kind].all()}
+    return frozenset(found | {context.settings.tokens.token_namespace})
+
+
+def enqueue_catalogue(context: ProcessContext, catalogue: Catalogue) -> None:
+    """Ask for a pass over every model that a file names."""
+    for name in catalogue.models():
+        context.queue.add(Key(kinds.LLM_MODEL, "", name))

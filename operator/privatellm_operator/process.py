@@ -1,0 +1,226 @@
+"""One operator process: stand by, lead, and leave without a trace.
+
+Stand-by processes serve their probes and wait for the Lease. The leader lists the world once, starts its
+watches, and works until somebody asks it to stop or takes the Lease. Leaving goes backwards: no new pass
+starts, running passes finish, watches end, the Lease is released.
+"""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Coroutine
+from typing import Any
+
+import kopf
+import structlog
+
+from privatellm.backend_keys import PlatformKey
+from privatellm.errors import KubernetesError
+from privatellm.kube import KubeClient, kinds
+from privatellm.kube.lease import Lease, LeaseSettings
+from privatellm_operator.context import ProcessContext
+from privatellm_operator.handlers import routing
+from privatellm_operator.handlers.arrivals import Arrivals
+from privatellm_operator.handlers.login import add_login
+from privatellm_operator.handlers.namespaced import NamespacedWatches
+from privatellm_operator.handlers.registry import build_registry, build_settings
+from privatellm_operator.listener import Listener, Readiness
+from privatellm_operator.metrics import Metrics
+from privatellm_operator.periodic import enqueue_catalogue, every, relist, secret_namespaces
+from privatellm_operator.queue import WorkQueue
+from privatellm_operator.reconcile.platform.catalogue import Catalogue
+from privatellm_operator.reconcile.token.sweep import VerifierSweep
+from privatellm_operator.settings import Settings
+from privatellm_operator.wiring import build_reconcilers
+from privatellm_operator.world.cache import World
+from privatellm_operator.world.sync import refresh_patiently
+
+log = structlog.get_logger(__name__)
+
+LEASE_NAME = "private-llm-operator"
+
+FIRST_LIST_SECONDS = 10.0
+"""How long the first passes wait for the watches that may be read in some namespaces only."""
+
+FINISH_SECONDS = 20.0
+"""How long running passes may take to finish when the process is asked to stop."""
+
+
+class OperatorProcess:
+    """Everything that one process runs."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        platform_key: PlatformKey,
+        client: KubeClient,
+        watch_client: KubeClient,
+    ) -> None:
+        """Put the parts together; nothing is started or asked yet.
+
+        Args:
+            settings: What the platform team decided.
+            platform_key: The secret that backend keys derive from.
+            client: For passes.
+            watch_client: For watches of our own, each of which holds a connection.
+        """
+        self._settings = settings
+        self._metrics = Metrics()
+        self._readiness = Readiness()
+        self._listener = Listener(self._readiness, self._metrics)
+        self._queue = WorkQueue(observer=self._metrics)
+        self._metrics.watch(self._queue)
+        self._context = ProcessContext(client, settings, platform_key, World(), self._queue)
+        self._arrivals = Arrivals(
+            self._context.world, self._queue, routing.platform_key(settings.pod.namespace)
+        )
+        self._watches = NamespacedWatches(watch_client, self._arrivals)
+        self._catalogue = Catalogue(settings.watch.catalogue_directory)
+        self._sweep = VerifierSweep(self._context)
+        self._lease = Lease(client, _lease_settings(settings))
+        self._stop = asyncio.Event()
+        self._stop_kopf = asyncio.Event()
+
+    async def run(self) -> None:
+        """Run until SIGTERM or SIGINT.
+
+        Raises:
+            LeaseLostError: when another process took over.
+            OSError: when the listener's address cannot be bound.
+        """
+        listener = self._settings.listener
+        port = await self._listener.start(listener.bind_host, listener.metrics_port)
+        log.info("listening", host=listener.bind_host, port=port)
+        self._catch_signals()
+        try:
+            self._readiness.stand_by()
+            if await self._unless_stopped(self._lease.acquire()):
+                await self._lead()
+        finally:
+            await self._listener.close()
+
+    async def _lead(self) -> None:
+        self._readiness.prepare()
+        try:
+            if await self._unless_stopped(self._prime()):
+                self._readiness.lead()
+                self._metrics.lead(leading=True)
+                await self._work()
+        finally:
+            await self._watches.close()
+            with contextlib.suppress(KubernetesError):
+                # Without an API server there is nobody to tell; the Lease runs out by itself.
+                await self._lease.release()
+
+    async def _prime(self) -> None:
+        """See the world once and ask for a pass over all of it."""
+        context = self._context
+        await refresh_patiently(context.client, context.world, self._settings.tenant_namespaces)
+        self._watches.start(kinds.MIDDLEWARE, self._settings.pod.namespace)
+        for namespace in secret_namespaces(context):
+            self._watches.start(kinds.SECRET, namespace)
+        await self._watches.synced(FIRST_LIST_SECONDS)
+        self._queue.add(self._arrivals.platform)
+        enqueue_catalogue(context, self._catalogue)
+        for key in routing.all_parents(context.world):
+            self._queue.add(key)
+        log.info("primed", instances=len(context.world[kinds.LLM_INSTANCE]), keys=len(self._queue))
+
+    async def _work(self) -> None:
+        """Do what a leader does, until one part ends."""
+        watch = self._settings.watch
+        reconcilers = build_reconcilers(self._context, self._catalogue, self._sweep)
+        passes = asyncio.create_task(self._queue.run(reconcilers, workers=watch.workers))
+        others = [
+            asyncio.create_task(self._lease.hold(self._note_lease)),
+            asyncio.create_task(every(watch.relist_seconds, self._relist)),
+            asyncio.create_task(every(watch.sweep_seconds, self._look_around)),
+        ]
+        events = asyncio.create_task(self._follow_events())
+        stopped = asyncio.create_task(self._stop.wait())
+        done, _ = await asyncio.wait(
+            {passes, events, stopped, *others}, return_when=asyncio.FIRST_COMPLETED
+        )
+        await self._wind_down(passes, events, [*others, stopped])
+        for task in done:
+            task.result()
+
+    async def _wind_down(
+        self,
+        passes: asyncio.Task[None],
+        events: asyncio.Task[None],
+        others: list[asyncio.Task[Any]],
+    ) -> None:
+        self._readiness.stand_by()
+        self._metrics.lead(leading=False)
+        self._queue.stop()
+        await asyncio.wait({passes}, timeout=FINISH_SECONDS)
+        for task in (passes, *others):
+            task.cancel()
+        await self._watches.close()
+        self._stop_kopf.set()
+        await asyncio.gather(passes, events, *others, return_exceptions=True)
+
+    async def _follow_events(self) -> None:
+        registry = build_registry(self._arrivals, self._watches)
+        add_login(registry)
+        namespaces = self._settings.watch.namespaces
+        ready = asyncio.Event()
+        ours = asyncio.create_task(self._take_signals_back(ready))
+        try:
+            await kopf.operator(
+                registry=registry,
+                settings=build_settings(),
+                standalone=True,
+                clusterwide=not namespaces,
+                namespaces=namespaces,
+                ready_flag=ready,
+                stop_flag=self._stop_kopf,
+            )
+        finally:
+            ours.cancel()
+
+    async def _take_signals_back(self, ready: asyncio.Event) -> None:
+        """Keep kopf from stopping itself on a signal, before the passes have finished."""
+        await ready.wait()
+        self._catch_signals()
+
+    def _catch_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+
+    def _note_lease(self, certain: bool) -> None:  # noqa: FBT001 - the signature of a callback
+        self._metrics.lead(leading=certain)
+        if certain:
+            self._readiness.lead()
+            self._queue.resume()
+        else:
+            self._readiness.doubt()
+            self._queue.pause()
+
+    async def _relist(self) -> None:
+        await relist(self._context, self._arrivals, self._watches)
+
+    async def _look_around(self) -> None:
+        enqueue_catalogue(self._context, self._catalogue)
+        await self._sweep.sweep()
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Do the work and return True, or drop it and return False when asked to stop."""
+        task = asyncio.create_task(work)
+        stopped = asyncio.create_task(self._stop.wait())
+        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if task.done():
+            task.result()
+            return True
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return False
+
+
+def _lease_settings(settings: Settings) -> LeaseSettings:
+    identity = settings.pod.name or socket.gethostname()
+    return LeaseSettings(settings.pod.namespace, LEASE_NAME, identity)

@@ -1,0 +1,92 @@
+"""Carry a plan out and take note of every answer, so that its echo is no news.
+
+Everything is server-side apply under our field manager. Two guards make adoption impossible without a look
+before each write: a child that should not exist yet is applied with a resource version that no object can
+have, which the API server takes as "create only"; one that exists is applied with its UID.
+"""
+
+from privatellm import labels
+from privatellm.api.llm_instance import LLMInstance, LLMInstanceStatus
+from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm.kube.kinds import Kind
+from privatellm_operator.reconcile.instance.plan import Delete, Step, Strip, Write
+from privatellm_operator.world.cache import World
+
+NEVER_A_VERSION = "1"
+"""etcd counts from 1 for the empty store, so its first object has version 2. An apply that expects version
+1 conflicts with every object there is and creates where there is none."""
+
+
+class InstanceWriter:
+    """Writes an instance, its status and its children."""
+
+    def __init__(self, client: KubeClient, world: World) -> None:
+        self._client = client
+        self._world = world
+
+    async def carry_out(self, step: Step, namespace: str) -> None:
+        """Do one step.
+
+        Raises:
+            ConflictError: when the child is not the one that the plan was made for.
+            KubernetesError: when the API server refuses or does not answer.
+        """
+        match step:
+            case Write(kind, _, uid, manifest):
+                await self._apply(kind, manifest, uid)
+            case Strip(kind, name, uid, keys):
+                metadata: Manifest = {field: dict.fromkeys(names) for field, names in keys.items()}
+                patch = {"metadata": metadata | {"uid": uid}}
+                self._note(kind, await self._client.patch(kind, name, namespace, patch))
+            case Delete(kind, name, uid):
+                await self._client.delete(kind, name, namespace, uid=uid)
+
+    async def finalize(self, instance: LLMInstance, *, present: bool) -> LLMInstance:
+        """Set or remove our finalizer and return the instance after that.
+
+        Raises:
+            ConflictError: when somebody else wrote since the instance was read.
+        """
+        metadata = instance.metadata
+        finalizers = [f for f in metadata.finalizers if f != labels.INSTANCE_FINALIZER]
+        finalizers += [labels.INSTANCE_FINALIZER] if present else []
+        guarded = {
+            "uid": metadata.uid,
+            "resourceVersion": metadata.resource_version,
+            "finalizers": finalizers,
+        }
+        answer = await self._client.patch(
+            kinds.LLM_INSTANCE, metadata.name, metadata.namespace, {"metadata": guarded}
+        )
+        self._note(kinds.LLM_INSTANCE, answer)
+        return LLMInstance.parse(answer)
+
+    async def report(self, instance: LLMInstance, status: LLMInstanceStatus) -> None:
+        """Write the status."""
+        metadata = instance.metadata
+        manifest = {
+            "apiVersion": kinds.LLM_INSTANCE.api_version,
+            "kind": kinds.LLM_INSTANCE.name,
+            "metadata": {
+                "name": metadata.name,
+                "namespace": metadata.namespace,
+                "uid": metadata.uid,
+            },
+            "status": status.to_kubernetes(),
+        }
+        answer = await self._client.apply(
+            kinds.LLM_INSTANCE,
+            manifest,
+            field_manager=labels.FIELD_MANAGER,
+            subresource="status",
+        )
+        self._note(kinds.LLM_INSTANCE, answer)
+
+    async def _apply(self, kind: Kind, manifest: Manifest, uid: str | None) -> None:
+        guard = {"uid": uid} if uid else {"resourceVersion": NEVER_A_VERSION}
+        guarded = manifest | {"metadata": manifest["metadata"] | guard}
+        answer = await self._client.apply(kind, guarded, field_manager=labels.FIELD_MANAGER)
+        self._note(kind, answer)
+
+    def _note(self, kind: Kind, answer: Manifest) -> None:
+        self._world[kind].put(answer)

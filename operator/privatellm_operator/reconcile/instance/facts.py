@@ -1,0 +1,115 @@
+"""What a pass over one instance knows before it decides: frozen values, everything already fetched."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from privatellm.api.llm_instance import LLMInstance
+from privatellm.api.llm_model import LLMModel
+from privatellm.kube import Manifest, kinds
+from privatellm.kube.kinds import Kind
+from privatellm_operator.world.watched import controller_of
+
+ChildName = tuple[Kind, str]
+"""Kind and name of a child in the instance's namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeFacts:
+    """What all routes need.
+
+    Attributes:
+        traefik_defined: Whether the cluster knows Traefik's custom resources.
+        middlewares: Names of the shared middlewares that exist.
+    """
+
+    traefik_defined: bool
+    middlewares: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceWorld:
+    """Everything one decision needs.
+
+    Attributes:
+        instance: The instance.
+        model: The model it names; ``None`` when the catalogue has none of that name or it is broken.
+        model_fault: What is wrong with the catalogue's entry; empty when it is readable or absent.
+        children: Live objects under the children's names, whoever owns them, and all that we own.
+        pods: Pods of the instance.
+        edge: What all routes need.
+        older_siblings: Instances of the namespace that were there before this one.
+        now: The time of the pass, aware and in UTC.
+    """
+
+    instance: LLMInstance
+    model: LLMModel | None
+    model_fault: str
+    children: Mapping[ChildName, Manifest]
+    pods: tuple[Manifest, ...]
+    edge: EdgeFacts
+    older_siblings: int
+    now: datetime
+
+    def foreign(self) -> Iterator[ChildName]:
+        """Yield the children's names that are taken by objects of others."""
+        return (name for name, live in self.children.items() if not self.is_ours(live))
+
+    def is_ours(self, live: Manifest) -> bool:
+        """Say whether an object is a child of exactly this instance."""
+        controller = controller_of(live)
+        return controller is not None and controller["uid"] == self.instance.metadata.uid
+
+    @property
+    def servers(self) -> "Servers":
+        """How many model servers there are."""
+        deployments = [m for (kind, _), m in self.children.items() if kind is kinds.DEPLOYMENT]
+        return Servers.of(
+            self.instance.spec.replicas, next(filter(self.is_ours, deployments), None)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """How many model servers there are, as the Deployment's controller counts them.
+
+    Attributes:
+        wanted: As ordered.
+        existing: Pods that exist.
+        ready: Pods that answer.
+        settled: Whether exactly the wanted pods of the wanted form answer.
+        applied: Whether there is a Deployment.
+        troubles: The Deployment's own conditions that are bad news, message by reason.
+    """
+
+    wanted: int
+    existing: int
+    ready: int
+    settled: bool
+    applied: bool
+    troubles: Mapping[str, str]
+
+    @classmethod
+    def of(cls, wanted: int, deployment: Manifest | None) -> "Servers":
+        """Read the counts of a Deployment, if there is one."""
+        status = (deployment or {}).get("status") or {}
+        metadata = (deployment or {}).get("metadata") or {}
+        existing, ready = int(status.get("replicas", 0)), int(status.get("readyReplicas", 0))
+        seen = status.get("observedGeneration", 0) >= metadata.get("generation", 1)
+        updated = int(status.get("updatedReplicas", 0))
+        return cls(
+            wanted=wanted,
+            existing=existing,
+            ready=ready,
+            settled=seen and existing == ready == updated == wanted,
+            applied=deployment is not None,
+            troubles=dict(_troubles(status)),
+        )
+
+
+def _troubles(status: Manifest) -> Iterator[tuple[str, str]]:
+    for condition in status.get("conditions") or ():
+        failed = condition["type"] == "ReplicaFailure" and condition["status"] == "True"
+        late = condition["type"] == "Progressing" and condition["status"] == "False"
+        if failed or late:
+            yield condition.get("reason", ""), condition.get("message", "")

@@ -1,0 +1,121 @@
+"""Read everything that one decision needs; write nothing.
+
+All of it is watched, so a pass over a settled world costs no request. The one exception are objects of
+others under our children's names: nobody tells us when they go, so they are looked at again.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from privatellm.api.llm_instance import LLMInstance
+from privatellm.api.llm_model import LLMModel
+from privatellm.errors import InvalidObjectError
+from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm.kube.kinds import Kind
+from privatellm.names import backend_key_name, child_name, label_value
+from privatellm_operator.reconcile.instance.facts import ChildName, EdgeFacts, InstanceWorld
+from privatellm_operator.settings import CapSettings
+from privatellm_operator.world import watched
+from privatellm_operator.world.cache import World
+from privatellm_operator.world.watched import controller_of, in_namespace
+
+CHILD_KINDS = tuple(watching.kind for watching in watched.CHILDREN)
+
+
+class InstanceGatherer:
+    """Reads the world around one instance."""
+
+    def __init__(self, client: KubeClient, world: World, caps: CapSettings) -> None:
+        self._client = client
+        self._world = world
+        self._caps = caps
+
+    async def gather(self, namespace: str, name: str, now: datetime) -> InstanceWorld | None:
+        """Return the world around an instance; ``None`` when the instance is gone.
+
+        Raises:
+            InvalidObjectError: when the stored instance does not fit its type.
+            KubernetesError: when the API server does not answer.
+        """
+        manifest = self._world[kinds.LLM_INSTANCE].get(namespace, name)
+        if manifest is None:
+            return None
+        instance = LLMInstance.parse(manifest)
+        model, fault = self._model(instance.spec.model)
+        return InstanceWorld(
+            instance=instance,
+            model=model,
+            model_fault=fault,
+            children=await self._children(instance),
+            pods=self._world[kinds.POD].find(in_namespace(namespace, label_value(name))),
+            edge=self._edge(),
+            older_siblings=self._older_siblings(instance),
+            now=now,
+        )
+
+    async def look_at(self, instance: LLMInstance, kind: Kind, name: str) -> Manifest | None:
+        """Ask the API server about a child and take note of the answer."""
+        namespace = instance.metadata.namespace
+        live = await self._client.get(kind, name, namespace)
+        store = self._world[kind]
+        store.forget(namespace, name)
+        if live is not None:
+            store.put({"apiVersion": kind.api_version, "kind": kind.name} | live)
+        return store.get(namespace, name)
+
+    def _model(self, name: str) -> tuple[LLMModel | None, str]:
+        manifest = self._world[kinds.LLM_MODEL].get("", name)
+        if manifest is None:
+            return None, ""
+        try:
+            return LLMModel.parse(manifest), ""
+        except InvalidObjectError as error:
+            return None, str(error)
+
+    async def _children(self, instance: LLMInstance) -> dict[ChildName, Manifest]:
+        metadata = instance.metadata
+        owned: dict[ChildName, Manifest] = {
+            (kind, child["metadata"]["name"]): child
+            for kind in CHILD_KINDS
+            for child in self._world[kind].find(metadata.uid)
+            if child["metadata"]["namespace"] == metadata.namespace
+        }
+        for kind, name in _names(instance):
+            known = owned.get((kind, name)) or self._world[kind].get(metadata.namespace, name)
+            if known is not None and not _is_controlled(known, metadata.uid):
+                known = await self.look_at(instance, kind, name)
+            if known is not None:
+                owned[kind, name] = known
+        return owned
+
+    def _edge(self) -> EdgeFacts:
+        store = self._world[kinds.MIDDLEWARE]
+        return EdgeFacts(
+            traefik_defined=self._world.is_defined(kinds.MIDDLEWARE),
+            middlewares=frozenset(m["metadata"]["name"] for m in store.all()),
+        )
+
+    def _older_siblings(self, instance: LLMInstance) -> int:
+        if self._caps.max_instances is None:
+            return 0
+        siblings = self._world[kinds.LLM_INSTANCE].find(
+            in_namespace(instance.metadata.namespace, "")
+        )
+        ages = sorted(_age(sibling) for sibling in siblings)
+        own = next(_age(s) for s in siblings if s["metadata"]["uid"] == instance.metadata.uid)
+        return ages.index(own)
+
+
+def _names(instance: LLMInstance) -> Iterable[ChildName]:
+    child, key = child_name(instance.metadata.name), backend_key_name(instance.metadata.name)
+    return [(kind, key if kind is kinds.SECRET else child) for kind in CHILD_KINDS]
+
+
+def _is_controlled(manifest: Manifest, uid: str) -> bool:
+    controller = controller_of(manifest)
+    return controller is not None and controller["uid"] == uid
+
+
+def _age(manifest: Manifest) -> tuple[str, str]:
+    metadata = manifest["metadata"]
+    return metadata.get("creationTimestamp", ""), metadata["name"]

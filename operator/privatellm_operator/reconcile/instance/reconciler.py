@@ -1,0 +1,125 @@
+"""One pass over one instance, as a ladder."""
+
+from dataclasses import replace
+
+from privatellm import labels
+from privatellm.api.llm_instance import LLMInstanceStatus
+from privatellm.errors import ConflictError, KubernetesError, NotFoundError, RejectedError
+from privatellm.kube import kinds
+from privatellm_operator.context import ProcessContext
+from privatellm_operator.queue import Key
+from privatellm_operator.reconcile.events import EventRecorder
+from privatellm_operator.reconcile.instance.announcements import announcements
+from privatellm_operator.reconcile.instance.apply import InstanceWriter
+from privatellm_operator.reconcile.instance.decide import decide
+from privatellm_operator.reconcile.instance.facts import InstanceWorld
+from privatellm_operator.reconcile.instance.gather import InstanceGatherer
+from privatellm_operator.reconcile.instance.plan import Plan, Step
+from privatellm_operator.reconcile.instance.status import (
+    Outcome,
+    refusal_text,
+    status_of,
+    terminating,
+)
+from privatellm_operator.reconcile.revocation import InstanceRevoker
+
+
+class InstanceReconciler:
+    """Keeps one instance's children and status as they should be."""
+
+    def __init__(self, context: ProcessContext, revoker: InstanceRevoker) -> None:
+        self._context = context
+        self._revoker = revoker
+        self._gatherer = InstanceGatherer(context.client, context.world, context.settings.caps)
+        self._writer = InstanceWriter(context.client, context.world)
+        self._recorder = EventRecorder(context.client, context.clock, context.settings.pod.name)
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Do one pass and return the seconds until a look is due that no event asks for."""
+        world = await self._gatherer.gather(key.namespace, key.name, self._context.clock())
+        if world is None:
+            return None
+        # Deletion first: nothing that can fail may stand in its way.
+        if world.instance.metadata.is_deleting:
+            await self._release(world)
+            return None
+        if labels.INSTANCE_FINALIZER not in world.instance.metadata.finalizers:
+            world = replace(
+                world, instance=await self._writer.finalize(world.instance, present=True)
+            )
+        plan = self._decide(world)
+        refusal = await self._carry_out(world, plan)
+        if plan.steps:
+            world = await self._gatherer.gather(key.namespace, key.name, world.now) or world
+        await self._report(world, Outcome(plan.fault, refusal_text(refusal)))
+        if refusal is not None:
+            raise refusal
+        return plan.look_again_after
+
+    def _decide(self, world: InstanceWorld) -> Plan:
+        context = self._context
+        backend_key = context.platform_key.backend_key(world.instance.metadata.uid)
+        return decide(world, context.settings, backend_key)
+
+    async def _carry_out(self, world: InstanceWorld, plan: Plan) -> KubernetesError | None:
+        """Do the steps up to the first refusal and return it.
+
+        What a later attempt may heal ends the pass at once; a refusal belongs into the status.
+        """
+        for step in plan.steps:
+            try:
+                await self._writer.carry_out(step, world.instance.metadata.namespace)
+            except (ConflictError, NotFoundError, RejectedError) as error:
+                await self._see_what_it_met(world, step, error)
+                return error
+            except KubernetesError as error:
+                if error.retryable:
+                    raise
+                return error
+        return None
+
+    async def _see_what_it_met(
+        self, world: InstanceWorld, step: Step, error: KubernetesError
+    ) -> None:
+        """Look at the child itself, so that the next pass decides on what is there.
+
+        Raises:
+            ConflictError: when it is another object than the step was meant for.
+        """
+        live = await self._gatherer.look_at(world.instance, step.kind, step.name)
+        if (
+            isinstance(error, ConflictError)
+            or (live or {}).get("metadata", {}).get("uid") != step.uid
+        ):
+            message = f"{step.kind.name} {step.name} is not the object that was expected: {error}"
+            raise ConflictError(message, status=error.status, reason=error.reason) from error
+
+    async def _release(self, world: InstanceWorld) -> None:
+        """End every key of the instance, then let it go."""
+        instance = world.instance
+        if labels.INSTANCE_FINALIZER in instance.metadata.finalizers:
+            await self._revoker.revoke_instance(instance.metadata.uid)
+            try:
+                instance = await self._writer.finalize(instance, present=False)
+            except NotFoundError:
+                return
+        if instance.metadata.finalizers:
+            # Somebody else's finalizer holds it; until then it says what is going on.
+            await self._say(replace(world, instance=instance), terminating(world))
+
+    async def _report(self, world: InstanceWorld, outcome: Outcome) -> None:
+        await self._say(world, status_of(world, outcome, self._context.settings.public))
+
+    async def _say(self, world: InstanceWorld, status: LLMInstanceStatus) -> None:
+        """Write the status when it says anything new, and announce what changed."""
+        instance = world.instance
+        if status == instance.status:
+            return
+        await self._writer.report(instance, status)
+        reference = {
+            "apiVersion": kinds.LLM_INSTANCE.api_version,
+            "kind": kinds.LLM_INSTANCE.name,
+            "metadata": instance.metadata.to_kubernetes(),
+        }
+        for announcement in announcements(instance.status.conditions, status.conditions):
+            await self._recorder.record(reference, announcement)

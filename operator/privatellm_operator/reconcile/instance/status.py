@@ -1,0 +1,241 @@
+"""What an instance says about itself: conditions from what was seen, and the phase from the conditions.
+
+Pure. The reason of a condition that is not true tells whether it is so *yet* (see
+:data:`~privatellm_operator.reconcile.instance.reasons.PROGRESS`) or because something is wrong; that is how
+the phase can be read off the conditions alone.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from privatellm import conditions
+from privatellm.api.llm_instance import (
+    InstanceCondition,
+    InstancePhase,
+    LLMInstanceStatus,
+    ServedModel,
+)
+from privatellm.conditions import Condition, ConditionStatus
+from privatellm.errors import ForbiddenError, KubernetesError
+from privatellm.names import endpoint_of, slug_of
+from privatellm_operator.reconcile.instance.causes import Cause, cause_of, has_weights
+from privatellm_operator.reconcile.instance.checks import Fault
+from privatellm_operator.reconcile.instance.facts import InstanceWorld, Servers
+from privatellm_operator.reconcile.instance.reasons import PROGRESS, Reason
+from privatellm_operator.render.instance import selector_labels
+from privatellm_operator.render.middlewares import chain_name
+from privatellm_operator.settings import PublicSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a pass found out beyond the world.
+
+    Attributes:
+        fault: Why the order is not accepted.
+        refusal: What the API server said when it refused to store a child; empty when it stored all.
+    """
+
+    fault: Fault | None = None
+    refusal: str = ""
+
+
+def status_of(world: InstanceWorld, outcome: Outcome, public: PublicSettings) -> LLMInstanceStatus:
+    """Return the whole status of an instance that is not being deleted.
+
+    Args:
+        world: What is there, after the pass's writes.
+        outcome: What the pass found out.
+        public: Where customers find the edge.
+    """
+    instance, servers = world.instance, world.servers
+    slug = slug_of(instance.metadata.uid)
+    wanted = _conditions(world, outcome)
+    merged = conditions.merged(
+        instance.status.conditions, wanted, generation=instance.metadata.generation, now=world.now
+    )
+    return LLMInstanceStatus(
+        phase=phase_of(merged, deleting=False, replicas=servers.wanted, ready=servers.ready),
+        endpoint=endpoint_of(public.scheme, public.host, slug),
+        slug=slug,
+        replicas=servers.existing,
+        ready_replicas=servers.ready,
+        ready=f"{servers.ready}/{servers.wanted}",
+        selector=",".join(f"{k}={v}" for k, v in sorted(selector_labels(instance).items())),
+        model=_served_model(world),
+        observed_generation=instance.metadata.generation,
+        conditions=merged,
+    )
+
+
+def refusal_text(error: KubernetesError | None) -> str:
+    """Return what the status says about a refused write; empty when there was none."""
+    if error is None:
+        return ""
+    if isinstance(error, ForbiddenError):
+        return (
+            f"{error} The platform team can allow it: is the namespace onboarded, and is its quota "
+            "large enough?"
+        )
+    return str(error)
+
+
+def terminating(world: InstanceWorld) -> LLMInstanceStatus:
+    """Return the status of an instance that is being deleted."""
+    before = world.instance.status
+    ready = _false(InstanceCondition.READY, Reason.TERMINATING, "The instance is being deleted.")
+    wanted = (*(c for c in before.conditions if c.type != InstanceCondition.READY), ready)
+    merged = conditions.merged(
+        before.conditions,
+        wanted,
+        generation=world.instance.metadata.generation,
+        now=world.now,
+    )
+    return before.model_copy(update={"phase": InstancePhase.TERMINATING, "conditions": merged})
+
+
+def phase_of(  # noqa: PLR0911 - a ladder with one rung a phase
+    seen: Iterable[Condition], *, deleting: bool, replicas: int, ready: int
+) -> InstancePhase:
+    """Return the phase: the first rung that fits.
+
+    Args:
+        seen: The instance's conditions.
+        deleting: Whether it is being deleted.
+        replicas: Servers that were ordered.
+        ready: Servers that answer.
+    """
+    known = {condition.type: condition for condition in seen}
+    if deleting:
+        return InstancePhase.TERMINATING
+    if not _is_true(known, InstanceCondition.ACCEPTED):
+        return InstancePhase.FAILED
+    if replicas == 0:
+        return InstancePhase.STOPPED
+    if _is_true(known, InstanceCondition.READY):
+        return InstancePhase.READY
+    # Something is wrong, yet somebody gets answers.
+    if ready > 0:
+        return InstancePhase.DEGRADED
+    reason = known[InstanceCondition.READY].reason if InstanceCondition.READY in known else ""
+    if reason in ("", Reason.PENDING):
+        return InstancePhase.PENDING
+    return InstancePhase.PROVISIONING if reason in PROGRESS else InstancePhase.FAILED
+
+
+def _conditions(world: InstanceWorld, outcome: Outcome) -> tuple[Condition, ...]:
+    servers = world.servers
+    cause = None if servers.settled else _cause(world, servers)
+    accepted = _accepted(outcome.fault)
+    model = _model_available(world, accepted, cause)
+    route = _route_programmed(world, outcome, accepted)
+    return (accepted, model, route, _ready(outcome, accepted, model, route, servers, cause))
+
+
+def _cause(world: InstanceWorld, servers: Servers) -> Cause | None:
+    """Return what a person has to act upon: in the pods, else in the Deployment itself."""
+    found = cause_of(world.pods)
+    if found is not None or not servers.troubles:
+        return found
+    reason, message = next(iter(servers.troubles.items()))
+    if reason == "ProgressDeadlineExceeded":
+        text = "The servers did not become ready in the time they are given; look at their logs."
+        return Cause(Reason.DEADLINE_EXCEEDED, text)
+    return Cause(Reason.PODS_REFUSED, f"The pods cannot be created: {message}")
+
+
+def _accepted(fault: Fault | None) -> Condition:
+    if fault is None:
+        message = "The order can be fulfilled."
+        return _true(InstanceCondition.ACCEPTED, Reason.ACCEPTED, message)
+    return _false(InstanceCondition.ACCEPTED, fault.reason, fault.message)
+
+
+def _model_available(world: InstanceWorld, accepted: Condition, cause: Cause | None) -> Condition:
+    kind = InstanceCondition.MODEL_AVAILABLE
+    if not accepted.is_true:
+        return _false(kind, Reason.NOT_ACCEPTED, "The order is not accepted.")
+    if cause is not None and cause.of_model:
+        return _false(kind, cause.reason, cause.message)
+    if world.servers.ready > 0 or has_weights(world.pods):
+        return _true(kind, Reason.FETCHED, _fetched(world))
+    if world.servers.wanted == 0:
+        message = "No server runs, so the model is not fetched. Set spec.replicas to 1 or more."
+        return _false(kind, Reason.STOPPED, message)
+    return _false(kind, Reason.FETCHING, "The model is being fetched.")
+
+
+def _fetched(world: InstanceWorld) -> str:
+    if world.model is not None and world.model.spec.sha256:
+        return "The model is in place and has the promised checksum."
+    return "The model is in place. The catalogue promises no checksum for it."
+
+
+def _route_programmed(world: InstanceWorld, outcome: Outcome, accepted: Condition) -> Condition:
+    kind = InstanceCondition.ROUTE_PROGRAMMED
+    if not accepted.is_true:
+        return _false(kind, Reason.NOT_ACCEPTED, "The order is not accepted.")
+    if outcome.refusal:
+        return _false(kind, Reason.WRITE_REFUSED, outcome.refusal)
+    if not world.edge.traefik_defined:
+        return _false(
+            kind,
+            Reason.TRAEFIK_MISSING,
+            "The cluster does not know Traefik's Middleware, so nothing can be routed safely. Install "
+            "Traefik's custom resource definitions (group traefik.io); its Helm chart brings them.",
+        )
+    chain = chain_name(world.model) if world.model else ""
+    if chain not in world.edge.middlewares:
+        message = f"The shared middleware {chain} does not exist yet; the operator is creating it."
+        return _false(kind, Reason.MIDDLEWARES_MISSING, message)
+    return _true(kind, Reason.PROGRAMMED, "Service, middlewares and Ingress are in place.")
+
+
+def _ready(  # noqa: PLR0911 - one rung an answer
+    outcome: Outcome,
+    accepted: Condition,
+    model: Condition,
+    route: Condition,
+    servers: Servers,
+    cause: Cause | None,
+) -> Condition:
+    kind = InstanceCondition.READY
+    if not accepted.is_true:
+        return _false(kind, Reason.NOT_ACCEPTED, "The order is not accepted.")
+    if outcome.refusal or not route.is_true:
+        return _false(kind, route.reason, route.message)
+    if servers.wanted == 0:
+        message = "The instance is stopped. Set spec.replicas to 1 or more to start it."
+        return _false(kind, Reason.STOPPED, message)
+    if not servers.applied:
+        return _false(kind, Reason.PENDING, "Nothing was applied yet.")
+    # A cause outweighs the servers that answer: somebody has to act.
+    if cause is not None:
+        return _false(kind, cause.reason, cause.message)
+    count = f"{servers.ready} of {servers.wanted} servers answer"
+    if servers.ready == 0:
+        reason = Reason.STARTING if model.is_true else Reason.FETCHING
+        what = "the model is being loaded" if model.is_true else "the model is being fetched"
+        return _false(kind, reason, f"No server answers yet; {what}.")
+    if not servers.settled:
+        return _true(kind, Reason.ROLLING, f"{count}; others start or are replaced.")
+    return _true(kind, Reason.READY, f"{count}.")
+
+
+def _served_model(world: InstanceWorld) -> ServedModel | None:
+    if world.model is None:
+        return None
+    digest = world.model.spec.sha256 or world.model.status.sha256
+    return ServedModel(name=world.model.metadata.name, sha256=digest)
+
+
+def _is_true(known: dict[str, Condition], kind: InstanceCondition) -> bool:
+    return kind in known and known[kind].is_true
+
+
+def _true(kind: InstanceCondition, reason: str, message: str) -> Condition:
+    return Condition(type=kind, status=ConditionStatus.TRUE, reason=reason, message=message)
+
+
+def _false(kind: InstanceCondition, reason: str, message: str) -> Condition:
+    return Condition(type=kind, status=ConditionStatus.FALSE, reason=reason, message=message)

@@ -1,0 +1,1 @@
+"""Passes over what all instances share: the middlewares and the catalogue."""

@@ -1,0 +1,23 @@
+"""The children of an instance, in the order in which they are written.
+
+What protects comes before what runs, and the route comes last: a path is served only when there is
+something to serve it.
+"""
+
+from privatellm.kube import Manifest
+from privatellm_operator.render import deployment, ingress, key_secret, network_policy, service
+from privatellm_operator.render.instance import InstanceFacts
+
+BUILDERS = (
+    key_secret.build,
+    network_policy.build,
+    service.build,
+    deployment.build,
+    ingress.build,
+)
+"""One builder a child."""
+
+
+def build_all(facts: InstanceFacts) -> tuple[Manifest, ...]:
+    """Return every child of the instance."""
+    return tuple(build(facts) for build in BUILDERS)

@@ -1,0 +1,198 @@
+"""The Deployment of an instance: a fetcher that brings the weights, then the model server.
+
+The pods fit the restricted profile of the pod security standards and carry no token of a service account.
+The pod template names the digest of everything that decides which bytes are served, so that a changed
+source, checksum or argument rolls the pods.
+"""
+
+import math
+
+from privatellm.api.llm_model import LLMModel, Resources
+from privatellm.kube import Manifest, kinds
+from privatellm.names import backend_key_name
+from privatellm_operator.render.instance import (
+    InstanceFacts,
+    child,
+    common_labels,
+    digest,
+    selector_labels,
+)
+from privatellm_operator.render.server import KEYS_DIRECTORY, server_arguments
+from privatellm_operator.render.service import HTTP_PORT
+from privatellm_operator.render.source import (
+    MODELS_DIRECTORY,
+    SOURCE_DIRECTORY,
+    fetch_arguments,
+    source_volumes,
+)
+from privatellm_operator.settings import ServerSettings
+
+FETCHER = "fetch-model"
+SERVER = "llama-server"
+MODEL_DIGEST_ANNOTATION = f"{kinds.GROUP}/model-digest"
+USER = 65532
+"""The customary identifier of a user without rights."""
+
+STARTUP_PERIOD_SECONDS = 2
+"""Short, so that a small model is served as soon as it is loaded."""
+
+DRAIN_SECONDS = 5
+"""Time for the edge to learn that a pod goes away before its server is told to finish."""
+
+TEMPORARY_SPACE = "512Mi"
+_MIB = 2**20
+_SPACE_BESIDE_MODEL_MIB = 64
+
+
+def build(facts: InstanceFacts) -> Manifest:
+    """Return the Deployment."""
+    settings = facts.settings.servers
+    spec = {
+        "replicas": facts.instance.spec.replicas,
+        "selector": {"matchLabels": selector_labels(facts.instance)},
+        "strategy": {
+            "type": "RollingUpdate",
+            "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1},
+        },
+        "progressDeadlineSeconds": settings.cold_load_seconds + 600,
+        "revisionHistoryLimit": 2,
+        "template": _template(facts),
+    }
+    return child(kinds.DEPLOYMENT, facts, {"spec": spec})
+
+
+def _template(facts: InstanceFacts) -> Manifest:
+    model, settings = facts.model, facts.settings.servers
+    annotations = {MODEL_DIGEST_ANNOTATION: model_digest(model)}
+    pull_secrets = [{"name": name} for name in settings.image_pull_secrets]
+    spec = {
+        "initContainers": [_fetcher(model, settings)],
+        "containers": [_server(model, settings)],
+        "volumes": _volumes(facts),
+        "dnsPolicy": facts.instance.spec.dns_policy.value,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": settings.grace_period_seconds,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
+    return {
+        "metadata": {"labels": common_labels(facts.instance), "annotations": annotations},
+        "spec": spec | ({"imagePullSecrets": pull_secrets} if pull_secrets else {}),
+    }
+
+
+def model_digest(model: LLMModel) -> str:
+    """Return the digest of everything that decides which bytes are served, and how."""
+    spec = model.spec.to_kubernetes()
+    deciding = ("source", "sha256", "chatTemplate", "extraArguments", "runtime")
+    return digest({name: spec.get(name) for name in deciding})
+
+
+def _fetcher(model: LLMModel, settings: ServerSettings) -> Manifest:
+    mounts = [_mount("models", MODELS_DIRECTORY), _mount("tmp", "/tmp")]  # noqa: S108 - an emptyDir
+    if model.spec.source.pvc is not None:
+        mounts.append(_mount("source", SOURCE_DIRECTORY, read_only=True))
+    return {
+        "name": FETCHER,
+        "image": settings.fetcher_image,
+        "command": ["privatellm-fetch"],
+        "args": fetch_arguments(model, settings),
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "128Mi"},
+            "limits": {"memory": "1Gi"},
+        },
+        "volumeMounts": mounts,
+        "securityContext": _container_security(),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+
+
+def _server(model: LLMModel, settings: ServerSettings) -> Manifest:
+    pod_ip = {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}
+    return {
+        "name": SERVER,
+        "image": settings.server_image,
+        "args": server_arguments(model),
+        "env": [{"name": "POD_IP", "valueFrom": pod_ip}],
+        "ports": [{"name": "http", "containerPort": HTTP_PORT, "protocol": "TCP"}],
+        "volumeMounts": [
+            _mount("models", MODELS_DIRECTORY, read_only=True),
+            _mount("backend-key", KEYS_DIRECTORY, read_only=True),
+            _mount("tmp", "/tmp"),  # noqa: S108 - an emptyDir
+        ],
+        **_resources(model.spec.resources),
+        **_probes(settings),
+        "lifecycle": {"preStop": {"sleep": {"seconds": _drain_seconds(settings)}}},
+        "securityContext": _container_security(),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+
+
+def _probes(settings: ServerSettings) -> Manifest:
+    """Ask for health until loaded and for routing; ask only for a listener to stay alive.
+
+    A server that works on a long prompt may answer ``/health`` late, and killing it would lose the work.
+    """
+    health = {"httpGet": {"path": "/health", "port": HTTP_PORT, "scheme": "HTTP"}}
+    return {
+        "startupProbe": health
+        | {
+            "periodSeconds": STARTUP_PERIOD_SECONDS,
+            "timeoutSeconds": 5,
+            "failureThreshold": math.ceil(settings.cold_load_seconds / STARTUP_PERIOD_SECONDS),
+        },
+        "readinessProbe": health | {"periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 6},
+        "livenessProbe": {
+            "tcpSocket": {"port": HTTP_PORT},
+            "periodSeconds": 30,
+            "timeoutSeconds": 10,
+            "failureThreshold": 6,
+        },
+    }
+
+
+def _resources(resources: Resources) -> Manifest:
+    wanted = {"requests": dict(resources.requests), "limits": dict(resources.limits)}
+    given = {side: quantities for side, quantities in wanted.items() if quantities}
+    return {"resources": given} if given else {}
+
+
+def _volumes(facts: InstanceFacts) -> list[Manifest]:
+    key = {"secretName": backend_key_name(facts.instance.metadata.name), "defaultMode": 0o440}
+    return [
+        {"name": "models", "emptyDir": _model_space(facts.model)},
+        {"name": "backend-key", "secret": key},
+        {"name": "tmp", "emptyDir": {"sizeLimit": TEMPORARY_SPACE}},
+        *source_volumes(facts.model),
+    ]
+
+
+def _model_space(model: LLMModel) -> Manifest:
+    """Limit the space for the weights when their size is known, so that a node's disk stays usable."""
+    if model.spec.size_bytes is None:
+        return {}
+    mebibytes = math.ceil(model.spec.size_bytes / _MIB) + _SPACE_BESIDE_MODEL_MIB
+    return {"sizeLimit": f"{mebibytes}Mi"}
+
+
+def _drain_seconds(settings: ServerSettings) -> int:
+    return min(DRAIN_SECONDS, settings.grace_period_seconds - 1)
+
+
+def _mount(name: str, path: str, *, read_only: bool = False) -> Manifest:
+    return {"name": name, "mountPath": path} | ({"readOnly": True} if read_only else {})
+
+
+def _container_security() -> Manifest:
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "runAsNonRoot": True,
+        "capabilities": {"drop": ["ALL"]},
+    }

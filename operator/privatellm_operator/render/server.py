@@ -1,0 +1,56 @@
+"""The arguments of the model server."""
+
+import math
+from collections.abc import Mapping
+
+from privatellm.api.llm_model import LLMModel, Quantity
+from privatellm_operator.render.key_secret import FILE
+from privatellm_operator.render.quantities import parse_quantity
+from privatellm_operator.render.service import HTTP_PORT
+from privatellm_operator.render.source import model_path
+
+KEYS_DIRECTORY = "/keys"
+
+
+def server_arguments(model: LLMModel) -> list[str]:
+    """Return the server's arguments; the platform's own further ones come last."""
+    spec = model.spec
+    return [
+        *("--model", model_path(model)),
+        *("--host", "$(POD_IP)"),
+        *("--port", str(HTTP_PORT)),
+        *("--alias", model.metadata.name),
+        "--metrics",
+        *("--api-key-file", f"{KEYS_DIRECTORY}/{FILE}"),
+        "--no-webui",
+        "--no-slots",
+        *("--threads", str(threads(model))),
+        # A polling thread burns the processor that another server on the node waits for.
+        *("--poll", "0"),
+        *("--parallel", str(spec.parallel)),
+        *("--ctx-size", str(spec.context_size)),
+        *_template(spec.chat_template),
+        *(escaped(argument) for argument in spec.extra_arguments),
+    ]
+
+
+def threads(model: LLMModel) -> int:
+    """Return one thread for each processor that the server asks for, and at least one."""
+    resources = model.spec.resources
+    cpu = _cpu(resources.requests) or _cpu(resources.limits) or 1
+    return max(1, math.ceil(parse_quantity(cpu)))
+
+
+def escaped(text: str) -> str:
+    """Return the text so that Kubernetes does not take a part of it for a variable."""
+    return text.replace("$(", "$$(")
+
+
+def _cpu(quantities: Mapping[str, Quantity]) -> Quantity | None:
+    return quantities.get("cpu")
+
+
+def _template(chat_template: str | None) -> list[str]:
+    if chat_template is None:
+        return []
+    return ["--jinja", "--chat-template", escaped(chat_template)]
