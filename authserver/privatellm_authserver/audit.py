@@ -32,7 +32,8 @@ class RateLimit:
 
     def __init__(self, per_second: float, burst: int = BURST_LINES) -> None:
         self._interval = 1.0 / per_second
-        self._tolerance = self._interval * (burst - 1)
+        # Half an interval more than the last of the burst needs, so that rounding decides nothing.
+        self._tolerance = self._interval * (burst - 0.5)
         self._due = 0.0
         self.suppressed = 0
 

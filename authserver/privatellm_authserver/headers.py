@@ -7,10 +7,10 @@ request is refused. ``X-Forwarded-Prefix``, ``-Port``, ``-Proto`` and ``-For`` d
 is cut off unread: a key in it is never looked at.
 """
 
+import re
 import string
 from collections.abc import Iterable
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from typing_extensions import override
 
@@ -51,7 +51,9 @@ _FOLD: Final = bytes(
 )
 """What careless readers do to a header's name, as a translation table."""
 
+_HOST: Final = re.compile(r"([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
 _DEFAULT_PORTS: Final = (80, 443)
+_HIGHEST_PORT: Final = 65535
 
 
 class RequestFacts(NamedTuple):
@@ -133,14 +135,10 @@ def hosts_of(public_host: str) -> frozenset[bytes]:
 
 
 def _host_and_port(public_host: str) -> tuple[str, int | None]:
-    try:
-        parts = urlsplit(f"//{public_host}")
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        host, port = "", None
-    shown = f"[{host}]" if ":" in host else host
-    if not host or public_host.lower() not in {shown, f"{shown}:{port}"}:
+    match = _HOST.fullmatch(public_host.lower())
+    host, port = match.groups() if match else ("", None)
+    if not host or int(port or 0) > _HIGHEST_PORT:
         raise InvalidInputError(
             f"The public host is a host name or address, with a port if need be; got {public_host!r}."
         )
-    return shown, port
+    return host, int(port) if port else None

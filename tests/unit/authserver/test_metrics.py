@@ -1,0 +1,110 @@
+"""What is counted, and what Prometheus is shown."""
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from privatellm_authserver.decision import Reason
+from privatellm_authserver.fleet import Fleet
+from privatellm_authserver.metrics import DURATION_BUCKETS, FleetCollector, Meter
+from privatellm_authserver.reports import KEYS_PER_REPORT, LONGEST_REPORT, Report, Totals, total
+
+
+def scrape(fleet: Fleet, uptime: float = 100.0) -> dict[str, float]:
+    registry = CollectorRegistry()
+    registry.register(FleetCollector(fleet, lambda: uptime))
+    lines = generate_latest(registry).decode().splitlines()
+    samples = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, value in samples}
+
+
+def test_a_meter_counts_decisions_and_their_duration() -> None:
+    """By reason, and in buckets whose bounds are inclusive, as Prometheus has them."""
+    meter = Meter()
+    meter.allowed(b"key", 1.0, DURATION_BUCKETS[0])
+    meter.denied(Reason.WRONG_INSTANCE, 1.0)
+
+    totals = meter.totals()
+
+    assert totals.decisions["allowed"] == totals.decisions["wrong_instance"] == 1
+    assert sum(totals.decisions.values()) == 2
+    assert (totals.durations[0], totals.durations[-1], sum(totals.durations)) == (1, 1, 2)
+    assert totals.duration_sum == 1.0 + DURATION_BUCKETS[0]
+
+
+def test_a_meter_hands_out_the_last_use_of_each_key_once() -> None:
+    """Only what is new goes into a report, the least recent first and not too much at once."""
+    meter = Meter()
+    for number in range(KEYS_PER_REPORT + 1):
+        meter.allowed(b"%012d" % number, float(number), 0.0)
+    meter.allowed(b"%012d" % 0, 9e9, 0.0)
+
+    first, second, third = (meter.take_last_used() for _ in range(3))
+
+    assert len(first) == KEYS_PER_REPORT
+    assert first[f"{0:012d}"] == 9e9
+    assert list(second) == [f"{KEYS_PER_REPORT:012d}"]
+    assert third == {}
+
+
+def test_the_fullest_report_is_a_line_of_bounded_length() -> None:
+    """The supervisor refuses longer ones, so none may be written."""
+    used = {f"{number:012d}": 1_796_000_000.123456 + number for number in range(KEYS_PER_REPORT)}
+    report = Report(confirmed_at=1.5, tokens=100_000, last_used=used, totals=Meter().totals())
+
+    line = report.to_line()
+
+    assert len(line) < LONGEST_REPORT
+    assert line.endswith(b"\n")
+    assert Report.from_line(line) == report
+
+
+def test_totals_add_up() -> None:
+    """Counters of workers with and without numbers."""
+    one = Totals(decisions={"allowed": 1}, durations=(1, 2), duration_sum=0.5, relists=1)
+    two = Totals(decisions={"allowed": 2, "x": 3}, durations=(1, 0), watch_failures=4)
+
+    summed = total([one, two, Totals()])
+
+    assert summed == Totals(
+        decisions={"allowed": 3, "x": 3},
+        durations=(2, 2),
+        duration_sum=0.5,
+        relists=1,
+        watch_failures=4,
+    )
+
+
+def test_all_workers_are_shown_together() -> None:
+    """Counters are summed, gauges are labelled by worker, and what no worker knows is left out."""
+    fleet = Fleet(3)
+    meter = Meter()
+    meter.allowed(b"key", 1.0, 0.000_003)
+    fleet.workers[0].take(Report(confirmed_at=90.0, tokens=7, rejected=2, totals=meter.totals()))
+    fleet.workers[1].take(Report(totals=meter.totals()))
+
+    shown = scrape(fleet)
+
+    prefix = "private_llm_auth_"
+    assert shown[prefix + 'decisions_total{reason="allowed"}'] == 2
+    assert shown[prefix + 'decisions_total{reason="revoked_api_key"}'] == 0
+    assert shown[prefix + 'decision_duration_seconds_bucket{le="2e-06"}'] == 0
+    assert shown[prefix + 'decision_duration_seconds_bucket{le="+Inf"}'] == 2
+    assert shown[prefix + "decision_duration_seconds_count"] == 2
+    assert shown[prefix + 'index_age_seconds{worker="0"}'] == 10
+    assert prefix + 'index_age_seconds{worker="1"}' not in shown
+    assert shown[prefix + 'index_tokens{worker="0"}'] == 7
+    assert shown[prefix + 'rejected_verifiers{worker="0"}'] == 2
+    assert [shown[prefix + f'worker_up{{worker="{n}"}}'] for n in range(3)] == [1, 1, 0]
+
+
+def test_counters_never_run_backwards_when_a_worker_ends() -> None:
+    """What it counted is kept, and the next process starts from zero."""
+    fleet = Fleet(1)
+    (worker,) = fleet.workers
+    worker.take(Report(totals=Totals(decisions={"allowed": 5})))
+
+    worker.ended()
+    between = fleet.totals().decisions["allowed"]
+    worker.take(Report(totals=Totals(decisions={"allowed": 1})))
+
+    assert (between, fleet.totals().decisions["allowed"]) == (5, 6)
+    assert scrape(fleet)['private_llm_auth_worker_restarts_total{worker="0"}'] == 1
