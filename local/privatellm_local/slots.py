@@ -47,6 +47,8 @@ def claim(
 
 def release(cache: CachePaths, paths: StatePaths) -> None:
     """Forget the slot of a purged environment."""
+    if not cache.slots_file.exists():
+        return
     with files.exclusive_lock(cache.slots_lock):
         owners = _read(cache)
         _write(cache, {slot: owner for slot, owner in owners.items() if owner != paths.root})

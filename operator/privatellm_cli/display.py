@@ -4,8 +4,9 @@ import sys
 import time
 from typing import TextIO
 
+import rich.progress
 from rich.console import Console
-from rich.status import Status
+from rich.text import Text
 
 from privatellm_local.progress import Progress
 
@@ -66,11 +67,12 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """A spinner with the open step, its detail and its age; finished steps stay above it."""
+    """A spinner with the open step, its age and its detail; finished steps stay above it."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._status: Status | None = None
+        self._bar: rich.progress.Progress | None = None
+        self._task = rich.progress.TaskID(0)
         self._step = ""
         self._began = time.monotonic()
 
@@ -78,35 +80,37 @@ class LiveProgress:
         """Show the step with a spinner."""
         self.close()
         self._step, self._began = step, time.monotonic()
-        self._status = self._console.status(self._text(""))
-        self._status.start()
+        self._bar = rich.progress.Progress(
+            rich.progress.SpinnerColumn(),
+            rich.progress.TextColumn("{task.description}", markup=False),
+            rich.progress.TimeElapsedColumn(),
+            rich.progress.TextColumn("{task.fields[detail]}", style="dim", markup=False),
+            console=self._console,
+            transient=True,
+        )
+        self._task = self._bar.add_task(step, total=None, detail="")
+        self._bar.start()
 
     def update(self, detail: str) -> None:
         """Show the detail beside the step."""
-        if self._status:
-            self._status.update(self._text(detail))
+        if self._bar:
+            self._bar.update(self._task, detail=detail)
 
     def end(self, outcome: str = "") -> None:
         """Replace the spinner by a line that stays."""
         self.close()
         took = duration(time.monotonic() - self._began)
-        self._console.print(
-            f"[green]✓[/green] {self._step} [dim]{took}[/dim]"
-            + (f" [dim]{outcome}[/dim]" if outcome else ""),
-            highlight=False,
-            soft_wrap=True,
+        line = Text.assemble(
+            ("✓", "green"), f" {self._step} ", (f"{took} {outcome}".strip(), "dim")
         )
+        self._console.print(line, soft_wrap=True)
 
     def note(self, message: str) -> None:
         """Print a message above the spinner."""
-        self._console.print(message, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(Text(message), soft_wrap=True)
 
     def close(self) -> None:
         """Take the spinner away, so that an error message stands alone."""
-        if self._status:
-            self._status.stop()
-            self._status = None
-
-    def _text(self, detail: str) -> str:
-        elapsed = duration(time.monotonic() - self._began)
-        return f"{self._step} [dim]{elapsed}[/dim] {detail}"
+        if self._bar:
+            self._bar.stop()
+            self._bar = None

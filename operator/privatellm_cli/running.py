@@ -30,7 +30,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         loop = runner.get_loop()
         task = loop.create_task(work)
         for number in INTERRUPTS:
-            if signal.getsignal(number) is not signal.SIG_IGN:
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, _cancel_once, task)
         try:
             return loop.run_until_complete(task)
