@@ -15,6 +15,9 @@ from pathlib import Path
 from secrets import token_hex
 from socket import AF_INET, SOCK_STREAM, socket
 
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
 from eventually import eventually
 from privatellm.api import crds
 from privatellm.errors import KubernetesError
@@ -45,9 +48,7 @@ def _start(stack: ExitStack, directory: Path, programs: Programs) -> Path:
     etcd, peer, api, manager = _free_ports(4)
     token = token_hex(16)
     (directory / "tokens.csv").write_text(f'{token},admin,1,"system:masters"\n')
-    subprocess.run(
-        ["openssl", "genrsa", "-out", str(directory / "sa.key")], check=True, capture_output=True
-    )
+    (directory / "sa.key").write_bytes(_private_key())
     kubeconfig = _write_kubeconfig(directory / "kubeconfig", f"https://127.0.0.1:{api}", token)
     commands: Mapping[str, list[str]] = {
         "etcd": [str(programs.etcd), *_etcd(directory, etcd, peer)],
@@ -107,6 +108,13 @@ def _controller_manager(directory: Path, kubeconfig: Path, port: int) -> list[st
         f"--cert-dir={directory / 'controller-certs'}",
         "--authentication-skip-lookup",
     ]
+
+
+def _private_key() -> bytes:
+    """Return a key for service-account tokens, which nobody asks for here."""
+    return generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+        Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()
+    )
 
 
 def _write_kubeconfig(path: Path, server: str, token: str) -> Path:
