@@ -44,7 +44,6 @@ def build(facts: AdmissionFacts) -> tuple[Manifest, ...]:
             variables={
                 "fixed": cel.table(FIXED_LABELS),
                 "open": cel.texts(OPEN_LABELS),
-                "selector": "object.spec.?podSelector",
                 "labelsMatch": _labels_match(),
                 "expressionsMatch": _expressions_match(),
             },
@@ -56,7 +55,7 @@ def build(facts: AdmissionFacts) -> tuple[Manifest, ...]:
 
 def _labels_match() -> str:
     return (
-        "variables.selector.?matchLabels.orValue({}).all(key, value,"
+        "object.spec.?podSelector.?matchLabels.orValue({}).all(key, value,"
         " key in variables.fixed ? variables.fixed[key] == value : key in variables.open)"
     )
 
@@ -65,7 +64,7 @@ def _expressions_match() -> str:
     carried = "(e.key in variables.fixed || e.key in variables.open)"
     one_of = "variables.fixed[e.key] in e.?values.orValue([])"
     return (
-        "variables.selector.?matchExpressions.orValue([]).all(e,"
+        "object.spec.?podSelector.?matchExpressions.orValue([]).all(e,"
         f" e.operator == 'Exists' ? {carried}"
         f" : e.operator == 'DoesNotExist' ? !{carried}"
         f" : e.operator == 'In' ? (e.key in variables.fixed ? {one_of} : {carried})"
