@@ -7,7 +7,7 @@ cluster already works keeps running, so that one can look at what failed inside 
 
 import asyncio
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from privatellm_local import completion, files, machine, slots, state
 from privatellm_local.addresses import AddressPlan
@@ -19,7 +19,7 @@ from privatellm_local.processes import control, status
 from privatellm_local.processes.identity import exited
 from privatellm_local.processes.status import SupervisorStatus
 from privatellm_local.progress import Progress
-from privatellm_local.steps import STEPS, Context, Options, with_edge_port
+from privatellm_local.steps import Context, Options, steps_for, with_edge_port
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,9 @@ class Running:
     supervisor: SupervisorStatus
     was_running: bool
     """There was nothing to do."""
+
+    answer: str | None = None
+    """What the demo's model said, when the demo ran now."""
 
 
 async def up(options: Options, progress: Progress) -> Running:
@@ -56,7 +59,7 @@ async def up(options: Options, progress: Progress) -> Running:
         except BaseException as error:
             await _clean_up(context, error)
             raise
-    return _running(options.paths, was_running=False)
+    return replace(_running(options.paths, was_running=False), answer=context.answer)
 
 
 async def down(paths: StatePaths, cache: CachePaths, progress: Progress, *, purge: bool) -> bool:
@@ -126,7 +129,7 @@ def _require_same_port(options: Options) -> None:
 
 
 async def _run_steps(context: Context) -> None:
-    for step in STEPS:
+    for step in steps_for(context.options):
         context.progress.begin(step.name)
         context.progress.end(await step.run(context))
     current = status.read_living(context.paths)

@@ -6,11 +6,14 @@ What a step finds out is kept in the :class:`Context` for the steps after it.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from importlib.util import find_spec
+from typing import Any, TypeVar
 
+from privatellm.catalogue import default_directory, load_catalogue
 from privatellm.kube import KubeClient
 from privatellm_local import (
     cluster_objects,
+    demo,
     files,
     host_node,
     listeners,
@@ -23,6 +26,8 @@ from privatellm_local.addresses import LOOPBACK, AddressPlan, plan_for
 from privatellm_local.build import builder
 from privatellm_local.build.builder import Programs
 from privatellm_local.controlplane import apiserver, controller_manager, etcd, scheduler
+from privatellm_local.demo import model as demo_model
+from privatellm_local.demo.question import QUESTION
 from privatellm_local.edge import component as edge_component
 from privatellm_local.edge import configuration as edge_configuration
 from privatellm_local.edge import program as edge_program
@@ -41,6 +46,9 @@ T = TypeVar("T")
 
 PLATFORM_SECONDS = 120.0
 """How long operator and ForwardAuth service may take to become available."""
+
+DEMO_SECONDS = 180.0
+"""How long the demo's instance may take: copying, checking and loading 253 MB on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,8 @@ class Context:
         self.supervisor: SupervisorStatus | None = status.read_living(options.paths)
         self.has_started_supervisor = False
         self.has_cluster = False
+        self.models: tuple[dict[str, Any], ...] = ()
+        self.answer: str | None = None
         self._state: EnvironmentState | None = None
         self._programs: Programs | None = None
 
@@ -180,18 +190,38 @@ async def start_edge_and_node(context: Context) -> str:
     return plan.edge_url
 
 
+async def collect_models(context: Context) -> str:
+    """Read the default catalogue, and add the demo's model where its weights are installed."""
+    models = load_catalogue(default_directory())
+    if context.options.demo or find_spec(demo_model.PACKAGE):
+        file = await demo.prepare_model(context.options.cache.models, context.progress.update)
+        models = (*models, demo.model_manifest(file))
+    context.models = models
+    return f"{len(models)} in the catalogue"
+
+
 async def install_platform(context: Context) -> str:
     """Install operator and ForwardAuth service, and wait until they are available."""
+    facts = platform_facts(context.plan, context.models)
     async with await context.client() as client:
-        await install.install_platform(
-            client, platform_facts(context.plan), context.progress.update
-        )
+        await install.install_platform(client, facts, context.progress.update)
         context.progress.update("waiting for operator and ForwardAuth service")
         await install.wait_until_available(client, PLATFORM_SECONDS)
     return ""
 
 
-STEPS = (
+async def run_demo(context: Context) -> str:
+    """Order a private LLM as a customer does, and ask it a question through the edge."""
+    progress = context.progress
+    kubeconfig = context.paths.kubeconfig(inventory.ADMIN.name)
+    async with await KubeClient.connect(kubeconfig) as client:
+        credentials = await demo.order_demo(client, progress.update, DEMO_SECONDS)
+    progress.update("asking the model a question")
+    context.answer = await demo.ask(credentials, QUESTION)
+    return ""
+
+
+BASE_STEPS = (
     Step("checks", check_machine),
     Step("addresses", choose_addresses),
     Step("programs", provide_programs),
@@ -199,8 +229,16 @@ STEPS = (
     Step("control plane", start_control_plane),
     Step("cluster objects", prepare_cluster),
     Step("edge and host node", start_edge_and_node),
+    Step("models", collect_models),
     Step("platform", install_platform),
 )
+
+DEMO_STEPS = (Step("demo", run_demo),)
+
+
+def steps_for(options: Options) -> tuple[Step, ...]:
+    """Return the steps that bring up what the user asked for."""
+    return (*BASE_STEPS, *(DEMO_STEPS if options.demo else ()))
 
 
 def control_plane(context: Context) -> tuple[ComponentSpec, ...]:
@@ -214,14 +252,14 @@ def control_plane(context: Context) -> tuple[ComponentSpec, ...]:
     )
 
 
-def platform_facts(plan: AddressPlan) -> PlatformFacts:
+def platform_facts(plan: AddressPlan, models: tuple[dict[str, Any], ...]) -> PlatformFacts:
     """Return what our manifests depend on."""
     return PlatformFacts(
         public_host=f"{LOOPBACK}:{plan.edge}",
         auth_address=plan.authserver_service,
         ingress_class=edge_configuration.INGRESS_CLASS,
         entry_points=(edge_configuration.ENTRY_POINT,),
-        models=(),
+        models=models,
     )
 
 

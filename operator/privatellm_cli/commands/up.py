@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
-from privatellm_cli import invocation
+from privatellm_cli import exports, invocation
 from privatellm_cli.display import progress_for
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import StateOption
 from privatellm_cli.running import run
 from privatellm_local import environment
+from privatellm_local.demo.question import QUESTION, curl_line
 from privatellm_local.environment import Running
 from privatellm_local.paths import cache_paths, state_paths
 from privatellm_local.progress import Progress
@@ -60,16 +61,18 @@ def up(
 
 async def _up(options: Options, progress: Progress) -> None:
     running = await environment.up(options, progress)
-    typer.echo(_summary(running))
+    progress.close()
+    typer.echo(await _summary(running))
     if options.attached and not running.was_running:
         typer.echo("\nCtrl-C stops everything.")
         await environment.attend(running, progress)
         typer.echo("Stopped.")
 
 
-def _summary(running: Running) -> str:
+async def _summary(running: Running) -> str:
     paths, plan = running.paths, running.plan
     headline = "Private LLM is already running." if running.was_running else "Private LLM is ready."
+    demonstration = await _demonstration(running) if running.answer is not None else ()
     return "\n".join(
         (
             headline,
@@ -78,8 +81,23 @@ def _summary(running: Running) -> str:
             f"  kubernetes    {plan.apiserver_url}",
             f"  state         {paths.root}",
             "",
-            f'  eval "$({invocation.command(paths, "env")})"   # KUBECONFIG and, with an LLM, its key',
-            f"  {invocation.command(paths, 'status')}",
-            f"  {invocation.command(paths, 'down')}",
+            *demonstration,
+            f'Use it from a shell:  eval "$({invocation.command(paths, "env")})"',
+            f"Look at it:           {invocation.command(paths, 'status')}",
+            f"Stop it:              {invocation.command(paths, 'down')}",
         )
+    )
+
+
+async def _demonstration(running: Running) -> tuple[str, ...]:
+    return (
+        f"Question: {QUESTION}",
+        f"Answer:   {running.answer}",
+        "",
+        "Ask it yourself; these lines work when pasted:",
+        "",
+        *await exports.lines(running),
+        "",
+        curl_line(),
+        "",
     )
