@@ -4,9 +4,14 @@ Only what the downward API needs; amounts are never formatted back.
 """
 
 import math
+import re
 from fractions import Fraction
 
 from privatellm.errors import InvalidInputError
+
+_QUANTITY = re.compile(
+    r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)(?P<suffix>[a-zA-Z]*)", re.ASCII
+)
 
 _SUFFIXES = {
     "n": Fraction(1, 10**9),
@@ -24,14 +29,12 @@ def parse(quantity: str) -> Fraction:
     Raises:
         InvalidInputError: when the text is no quantity.
     """
-    number = quantity.rstrip("numkKMGTPEi")
-    suffix = quantity[len(number) :]
-    try:
-        return Fraction(number) * _SUFFIXES[suffix]
-    except (ValueError, KeyError, ZeroDivisionError):
+    match = _QUANTITY.fullmatch(quantity)
+    if match is None or match["suffix"] not in _SUFFIXES:
         raise InvalidInputError(
             f"A quantity is a number and a suffix such as m, Mi or Gi; got {quantity!r}."
-        ) from None
+        )
+    return Fraction(match["number"]) * _SUFFIXES[match["suffix"]]
 
 
 def in_units(quantity: str, divisor: str) -> str:

@@ -168,7 +168,7 @@ def _node_info() -> Manifest:
         "systemUUID": "",
         "bootID": _boot_id(),
         "kernelVersion": uname.release,
-        "osImage": uname.version,
+        "osImage": _distribution(),
         "containerRuntimeVersion": "process://1",
         "kubeletVersion": "privatellm-host-node",
         "kubeProxyVersion": "",
@@ -180,6 +180,13 @@ def _node_info() -> Manifest:
 def _architecture() -> str:
     machine = platform.machine()
     return _ARCHITECTURES.get(machine, machine)
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except OSError:
+        return "Linux"  # A system without os-release files.
 
 
 def _boot_id() -> str:

@@ -117,9 +117,10 @@ class PodRecord:
 
     def refuse(self, container: Container, reason: WaitingReason, message: str) -> None:
         """Remember why a container cannot be started, and when to try again."""
-        _log.warning("pod %s: container %s: %s", self.pod.label, container.name, message)
-        retry_at = self._clock() + timedelta(seconds=self._timings.retry)
         state = self.state.of(container.name)
+        if not (isinstance(state.state, Waiting) and state.state.message == message):
+            _log.warning("pod %s: container %s: %s", self.pod.label, container.name, message)
+        retry_at = self._clock() + timedelta(seconds=self._timings.retry)
         self.set(container, state.refuse(Waiting(reason, message, retry_at)))
 
     def end(

@@ -7,7 +7,7 @@ from itertools import count
 
 from privatellm_local.node.registry import PodRegistry
 from privatellm_local.node.services import proxy
-from privatellm_local.node.services.proxy import ClientPipe, Pipe, Refusal
+from privatellm_local.node.services.proxy import ClientPipe, Pipe
 from privatellm_local.node.services.service import Backend, Listen, Target, backends
 
 _log = logging.getLogger(__name__)
@@ -65,13 +65,11 @@ class Sessions:
                 pipes.add(pipe)
                 client.join(pipe)
                 return
-        if client.transport and not client.transport.is_closing():
-            client.transport.set_protocol(Refusal(client.transport))
-            client.transport.resume_reading()
+        client.refuse()
 
     @staticmethod
     def _forget_closed(pipes: set[Pipe]) -> None:
-        pipes.difference_update([p for p in pipes if p.transport and p.transport.is_closing()])
+        pipes.difference_update([pipe for pipe in pipes if pipe.closing])
 
 
 class Listeners:

@@ -33,37 +33,55 @@ UNAVAILABLE = (
 
 
 class Pipe(asyncio.Protocol):
-    """One end of a session: what it receives goes to its peer."""
+    """One end of a session: what it receives goes to its peer, once it has one."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
         self.peer: Pipe | None = None
+        self.early = b""
+        """What came before there was a peer."""
+
         self._ended = False
+
+    def join(self, peer: "Pipe") -> None:
+        """Let the bytes flow between two connected ends."""
+        self.peer, peer.peer = peer, self
+        self.catch_up()
+        peer.catch_up()
+
+    def close(self) -> None:
+        """End the connection after what is written was sent."""
+        if self.transport:
+            self.transport.close()
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Read nothing until there is somebody to give it to."""
+        """Keep the transport."""
         self.transport = cast("asyncio.Transport", transport)
-        if self.peer is None:
-            self.transport.pause_reading()
 
     @override
     def data_received(self, data: bytes) -> None:
-        """Pass it on."""
+        """Pass it on, or keep it and read no more until there is somebody to give it to."""
         if self.peer and self.peer.transport:
             self.peer.transport.write(data)
+        elif self.transport:
+            # Pausing as soon as the connection is made has no effect before Python 3.12.
+            self.early += data
+            self.transport.pause_reading()
 
     @override
     def eof_received(self) -> bool:
         """End this direction; close when the other direction has ended already."""
         self._ended = True
-        if self.peer and self.peer.transport and not self.peer.transport.is_closing():
-            self.peer.transport.write_eof()
-        return not (self.peer and self.peer.has_ended)
+        if self.peer is None:
+            return True
+        self.peer.end_writing()
+        return not self.peer.has_ended
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         """Let the peer go too: what is written to it already is still sent, unless this end broke."""
+        self._ended = True
         if self.peer and self.peer.transport:
             (self.peer.transport.close if exc is None else self.peer.transport.abort)()
 
@@ -84,10 +102,29 @@ class Pipe(asyncio.Protocol):
         """Nothing will come from this end any more."""
         return self._ended
 
-    def close(self) -> None:
-        """End the connection after what is written was sent."""
-        if self.transport:
-            self.transport.close()
+    @property
+    def closing(self) -> bool:
+        """The connection is gone or going."""
+        return self.transport is None or self.transport.is_closing()
+
+    def end_writing(self) -> None:
+        """Tell this end that nothing more will come for it."""
+        if self.transport and not self.transport.is_closing():
+            self.transport.write_eof()
+
+    def catch_up(self) -> None:
+        """Do what would have been done if the peer had been there from the beginning."""
+        if self.peer is None or self.transport is None:
+            return
+        if self.closing:
+            self.peer.close()
+            return
+        early, self.early = self.early, b""
+        if early:
+            self.data_received(early)
+        if self._ended:
+            self.peer.end_writing()
+        self.transport.resume_reading()
 
 
 class ClientPipe(Pipe):
@@ -103,14 +140,16 @@ class ClientPipe(Pipe):
         super().connection_made(transport)
         self._open_session(self)
 
-    def join(self, peer: Pipe) -> None:
-        """Let the bytes flow."""
-        self.peer, peer.peer = peer, self
-        for end in (self, peer):
-            if end.transport and not end.transport.is_closing():
-                end.transport.resume_reading()
-        if self.transport is None or self.transport.is_closing():
-            peer.close()
+    def refuse(self) -> None:
+        """Answer 503, because there is no pod."""
+        if self.transport and not self.closing:
+            refusal = Refusal(self.transport)
+            self.transport.set_protocol(refusal)
+            self.transport.resume_reading()
+            if self.early:
+                refusal.data_received(self.early)
+            if self._ended:
+                self.transport.close()
 
 
 class Refusal(asyncio.Protocol):
