@@ -1,0 +1,303 @@
+"""The service as it is run: a supervisor, workers, real sockets, signals and crashes."""
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from auth_api_server import ApiServer, api_server
+from auth_world import NOW, PLATFORM_KEY, PUBLIC_HOST, Key, make_key, question_for
+from eventually import eventually
+
+SOON = 20.0
+
+
+def alive(pids: list[int]) -> list[int]:
+    """Return the processes that still exist."""
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+class Service:
+    """A running ``privatellm-authserver``."""
+
+    def __init__(self, process: Process, log: Path, verify: str, admin: str) -> None:
+        self.process = process
+        self.log = log
+        self.verify = verify
+        self.admin = admin
+
+    async def ask(self, key: Key) -> httpx.Response:
+        """Ask as Traefik does, on a connection of its own."""
+        headers = {name.decode(): value.decode() for name, value in question_for(key)}
+        async with httpx.AsyncClient() as http:
+            return await http.get(f"{self.verify}/auth/verify", headers=headers)
+
+    async def get(self, path: str) -> httpx.Response:
+        """Ask the admin port."""
+        async with httpx.AsyncClient() as http:
+            return await http.get(f"{self.admin}{path}")
+
+    async def until_ready(self) -> None:
+        """Wait until every worker is synced."""
+        await eventually(self._ready, within=SOON, what=f"readiness ({self.log.read_text()})")
+
+    async def _ready(self) -> bool:
+        try:
+            return (await self.get("/readyz")).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def workers(self) -> list[int]:
+        """Return the process ids of the workers."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in children.read_text().split()]
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[ApiServer]:
+    async with api_server() as running:
+        yield running
+
+
+@pytest.fixture
+def environment(api: ApiServer, tmp_path: Path) -> dict[str, str]:
+    key_file = tmp_path / "platform-key"
+    key_file.write_text(PLATFORM_KEY._text)
+    return {
+        "PATH": os.environ["PATH"],
+        "KUBECONFIG": str(api.write_kubeconfig(tmp_path / "kubeconfig")),
+        "PUBLIC_HOST": PUBLIC_HOST,
+        "PRIVATE_LLM_PLATFORM_KEY_FILE": str(key_file),
+        "PRIVATE_LLM_BIND_HOST": "127.0.0.1",
+        "PRIVATE_LLM_VERIFY_PORT": str(free_port()),
+        "PRIVATE_LLM_ADMIN_PORT": str(free_port()),
+        "PRIVATE_LLM_DRAIN_SECONDS": "0.3",
+    }
+
+
+async def start(environment: dict[str, str], log: Path) -> Process:
+    with log.open("ab") as output:
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "privatellm_authserver.main", env=environment, stderr=output
+        )
+
+
+@pytest.fixture
+async def service(environment: dict[str, str], tmp_path: Path) -> AsyncIterator[Service]:
+    log = tmp_path / "log"
+    process = await start(environment, log)
+    host = "http://127.0.0.1:"
+    running = Service(
+        process,
+        log,
+        host + environment["PRIVATE_LLM_VERIFY_PORT"],
+        host + environment["PRIVATE_LLM_ADMIN_PORT"],
+    )
+    await running.until_ready()
+    yield running
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
+
+
+async def test_every_worker_follows_the_verifiers(api: ApiServer, service: Service) -> None:
+    """Two workers, one port: a key works on both, and stops working on both."""
+    key = make_key(not_before=NOW.replace(year=2020))
+    await api.change("ADDED", key.secret)
+
+    async def allowed() -> bool:
+        return all([(await service.ask(key)).status_code == 200 for _ in range(10)])
+
+    await eventually(allowed, within=SOON)
+    await api.change("DELETED", key.secret)
+
+    async def revoked() -> bool:
+        answers = [await service.ask(key) for _ in range(10)]
+        return {a.json()["error"]["code"] for a in answers if a.content} == {"revoked_api_key"}
+
+    await eventually(revoked, within=SOON)
+    assert len(service.workers()) == 2
+
+
+async def test_metrics_and_last_use_cover_all_workers(api: ApiServer, service: Service) -> None:
+    """Whichever worker answered, the numbers are on the admin port within a heartbeat."""
+    key = make_key(not_before=NOW.replace(year=2020))
+    await api.change("ADDED", key.secret)
+    for _ in range(20):
+        await service.ask(key)
+
+    async def counted() -> bool:
+        text = (await service.get("/metrics")).text
+        found = re.findall(r'decisions_total\{reason="(?:allowed|invalid_api_key)"\} (\S+)', text)
+        return sum(map(float, found)) == 20
+
+    await eventually(counted, within=SOON)
+    assert list((await service.get("/last-used")).json()["lastUsed"]) == [key.token.key_id]
+
+
+async def test_no_secret_is_logged_by_the_whole_service(api: ApiServer, service: Service) -> None:
+    """What the process wrote holds neither token nor hash nor backend key."""
+    key = make_key(not_before=NOW.replace(year=2020))
+    await api.change("ADDED", key.secret)
+
+    async def allowed() -> bool:
+        return (await service.ask(key)).status_code == 200
+
+    await eventually(allowed, within=SOON)
+    log = service.log.read_text()
+
+    assert key.token.key_id in log
+    backend_key = PLATFORM_KEY.backend_key(key.uid)
+    for secret in (key.token.secret, key.secret["data"]["hash"], backend_key, PLATFORM_KEY._text):
+        assert secret not in log
+
+
+async def test_a_worker_that_dies_is_replaced(service: Service) -> None:
+    """Meanwhile the pod is not ready, and the other worker answers."""
+    victim, survivor = service.workers()
+    key = make_key()
+
+    os.kill(victim, signal.SIGKILL)
+
+    async def noticed() -> bool:
+        return (await service.get("/readyz")).status_code == 503
+
+    await eventually(noticed, within=SOON)
+    assert (await service.ask(key)).status_code == 401
+    await service.until_ready()
+    workers = service.workers()
+    assert survivor in workers
+    assert len(workers) == 2
+    assert 'worker_restarts_total{worker="0"}' in (await service.get("/metrics")).text
+
+
+async def test_workers_end_with_their_supervisor(service: Service) -> None:
+    """However it died: an orphan would go on answering from an index nobody watches over."""
+    workers = service.workers()
+
+    service.process.kill()
+    await service.process.wait()
+
+    async def gone() -> bool:
+        return not alive(workers)
+
+    await eventually(gone, within=SOON)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_drains(service: Service, number: signal.Signals) -> None:
+    """Not ready at once, still answering for a while, then a clean end."""
+    workers = service.workers()
+    key = make_key()
+
+    service.process.send_signal(number)
+
+    async def draining() -> bool:
+        return "shutting down" in (await service.get("/readyz")).text
+
+    await eventually(draining, within=SOON)
+    assert (await service.ask(key)).status_code == 401
+    assert await asyncio.wait_for(service.process.wait(), SOON) == 0
+    assert not alive(workers)
+
+
+async def say(service: Service, text: bytes) -> list[bytes]:
+    """Send raw bytes and return the statuses of the answers until the service closes."""
+    host, port = service.verify.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(text)
+    answer = await asyncio.wait_for(reader.read(), SOON)
+    writer.close()
+    return re.findall(rb"HTTP/1.1 (\d+)", answer)
+
+
+async def test_requests_in_a_pipeline_are_answered_in_order(service: Service) -> None:
+    """One connection, three requests at once."""
+    one = b"GET /auth/verify HTTP/1.1\r\nHost: a\r\n\r\n"
+    other = one.replace(b"/auth/verify", b"/slots")
+    last = one.replace(b"Host: a", b"Host: a\r\nConnection: close")
+
+    assert await say(service, one + other + last) == [b"401", b"404", b"401"]
+
+
+@pytest.mark.parametrize(
+    "nonsense", [b"NONSENSE\r\n\r\n", b"\x16\x03\x01\x02\x00", b"GET / HTTP/9\r\n\r\n"]
+)
+async def test_nonsense_is_a_bad_request_and_no_log_line(service: Service, nonsense: bytes) -> None:
+    """It ends its own connection and nothing else."""
+    before = service.log.read_text()
+
+    assert await say(service, nonsense) == [b"400"]
+    assert service.log.read_text() == before
+    assert (await service.ask(make_key())).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "complaint"),
+    [
+        ("PUBLIC_HOST", "http://x", "PUBLIC_HOST"),
+        ("PRIVATE_LLM_PLATFORM_KEY_FILE", "/nowhere/key", "platform key"),
+        ("PRIVATE_LLM_BIND_HOST", "192.0.2.1", "cannot be listened on"),
+    ],
+)
+async def test_what_cannot_work_ends_the_start_with_one_sentence(
+    environment: dict[str, str], tmp_path: Path, variable: str, value: str, complaint: str
+) -> None:
+    """A line that says what to change, and no traceback."""
+    process = await start(environment | {variable: value}, tmp_path / "log")
+
+    assert await asyncio.wait_for(process.wait(), SOON) == 1
+    (line,) = (tmp_path / "log").read_text().splitlines()
+    assert complaint in line
+
+
+async def test_a_port_in_use_is_reported(
+    service: Service, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """A second service on the same ports does not share them by accident."""
+    process = await start(environment, tmp_path / "second")
+
+    assert await asyncio.wait_for(process.wait(), SOON) == 1
+    assert "choose another port" in (tmp_path / "second").read_text()
+
+
+async def test_a_black_holed_watch_is_answered_by_503_in_time(
+    api: ApiServer, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """The connection to the API server looks alive, but nothing was confirmed for too long."""
+    changed = environment | {"PRIVATE_LLM_MAX_STALENESS_SECONDS": "2", "PRIVATE_LLM_WORKERS": "1"}
+    key = make_key(not_before=NOW.replace(year=2020))
+    await api.change("ADDED", key.secret)
+    process = await start(changed, tmp_path / "log")
+    host = "http://127.0.0.1:"
+    service = Service(
+        process,
+        tmp_path / "log",
+        host + changed["PRIVATE_LLM_VERIFY_PORT"],
+        host + changed["PRIVATE_LLM_ADMIN_PORT"],
+    )
+    await service.until_ready()
+    assert (await service.ask(key)).status_code == 200
+    await api.set_fault("silent")
+
+    async def stale() -> bool:
+        return (await service.ask(key)).status_code == 503
+
+    await eventually(stale, within=4.0)
+
+    assert (await service.get("/readyz")).status_code == 503
+    process.kill()
+    await process.wait()
