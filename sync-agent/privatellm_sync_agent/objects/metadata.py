@@ -38,11 +38,13 @@ def content_of(
 ) -> Manifest:
     """Return what is copied of an object: everything but its type, identity and subresources.
 
-    Metadata is reduced to the labels and annotations that may travel; of everything else in it (finalizers,
-    owners, UIDs, versions) nothing is meant for the other side.
+    Metadata is reduced to the labels and annotations that may travel. Both are always there: when a
+    customer takes the last label away, the copy must lose that label and not all of its own. Of everything
+    else in metadata (finalizers, owners, UIDs, versions) nothing is meant for the other side.
     """
     skipped = {"apiVersion", "kind", "metadata"} | subresources
     body: dict[str, Any] = {key: value for key, value in manifest.items() if key not in skipped}
     metadata = manifest.get("metadata") or {}
-    kept = {name: travelling(metadata.get(name)) for name in ("labels", "annotations")}
-    return body | {"metadata": {name: values for name, values in kept.items() if values}}
+    return body | {
+        "metadata": {name: travelling(metadata.get(name)) for name in ("labels", "annotations")}
+    }

@@ -36,6 +36,18 @@ class Requirement(SpecModel):
             case Operator.DOES_NOT_EXIST:
                 return self.key not in labels
 
+    def query(self) -> str:
+        """Return the requirement as a ``labelSelector`` parameter writes it."""
+        match self.operator:
+            case Operator.IN:
+                return f"{self.key} in ({','.join(self.values)})"
+            case Operator.NOT_IN:
+                return f"{self.key} notin ({','.join(self.values)})"
+            case Operator.EXISTS:
+                return self.key
+            case Operator.DOES_NOT_EXIST:
+                return f"!{self.key}"
+
 
 class LabelSelector(SpecModel):
     """``matchLabels`` and ``matchExpressions``; an empty selector matches everything."""
@@ -49,3 +61,8 @@ class LabelSelector(SpecModel):
         return all(found.get(key) == value for key, value in self.match_labels.items()) and all(
             requirement.matches(found) for requirement in self.match_expressions
         )
+
+    def query(self) -> str:
+        """Return the selector as a ``labelSelector`` parameter; empty when it selects everything."""
+        pairs = [f"{key}={value}" for key, value in sorted(self.match_labels.items())]
+        return ",".join([*pairs, *(requirement.query() for requirement in self.match_expressions)])

@@ -1,0 +1,356 @@
+"""The rung that carries related objects, in both directions, and takes them back.
+
+A copy carries a mark of the object it was made for; without that mark nothing is overwritten or removed.
+Upstream's copies have none: one is taken over when the customer's object names it in its annotation. An
+original that vanishes, or that is not admitted any more, takes its copy with it. Objects that cannot be
+changed (a Secret's type, ``immutable``) are replaced when they are ours.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import structlog
+
+from privatellm.errors import ForbiddenError, InvalidInputError, NotFoundError, RejectedError
+from privatellm.kube import KubeClient, Manifest
+from privatellm_sync_agent.engine import content as contents
+from privatellm_sync_agent.engine import finalizers
+from privatellm_sync_agent.engine.events import Reason
+from privatellm_sync_agent.engine.placing import ensure_namespace
+from privatellm_sync_agent.engine.publication import RelatedRule
+from privatellm_sync_agent.engine.work import Verdict, Work
+from privatellm_sync_agent.naming.names import Identity
+from privatellm_sync_agent.objects.merge import Drift
+from privatellm_sync_agent.objects.ownership import (
+    AGENT,
+    CLUSTER,
+    COPY,
+    COPY_OF,
+    RELATED_PREFIX,
+    marked_as_copy,
+    remote_identity,
+)
+from privatellm_sync_agent.objects.selectors import LabelSelector
+from privatellm_sync_agent.published.related import Origin
+from privatellm_sync_agent.related import names
+from privatellm_sync_agent.related.guards import is_owned
+from privatellm_sync_agent.related.names import Pair, Place
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """Carries the related objects of one rule for one object.
+
+    Attributes:
+        work: The pass it belongs to.
+        rule: The rule.
+    """
+
+    work: Work
+    rule: RelatedRule
+
+    @property
+    def mark(self) -> str:
+        """The mark on copies of this rule."""
+        return self.work.owner.copy_mark(self.rule.spec.identifier)
+
+    @property
+    def upward(self) -> bool:
+        """Whether copies live in the workspace."""
+        return self.rule.spec.origin is Origin.SERVICE
+
+    @property
+    def source(self) -> KubeClient:
+        """Where originals live."""
+        return self.work.service if self.upward else self.work.workspace
+
+    @property
+    def target(self) -> KubeClient:
+        """Where copies live."""
+        return self.work.workspace if self.upward else self.work.service
+
+    async def carry(self) -> tuple[Place, ...]:
+        """Bring every related object up to date and return the places of the copies there are."""
+        pairs = await self._pairs()
+        self._note_uses(pairs)
+        await self._remove_all(keep={pair.destination for pair in pairs})
+        carried = [pair.destination for pair in pairs if await self._carry_one(pair)]
+        return tuple(carried)
+
+    async def release(self) -> None:
+        """Take back what the rule says must go with the object."""
+        if self.rule.spec.cleanup or not self.upward:
+            await self._remove_what_we_may()
+        if not self.upward:
+            for pair in await self._pairs():
+                await self._release_original(pair.origin)
+
+    async def _remove_what_we_may(self) -> None:
+        try:
+            await self._remove_all(keep=set())
+        except ForbiddenError as error:
+            if not self.upward:
+                raise
+            # A customer who took the claim back keeps the copies, but must still get rid of the object.
+            log.warning("copies left behind", object=str(self.work.identity), error=str(error))
+
+    async def _pairs(self) -> tuple[Pair, ...]:
+        work, spec = self.work, self.rule.spec
+        # Without a copy the other side is unknown, which matters to nobody who only looks for originals.
+        local = work.local or work.remote
+        primaries = names.Primaries(work.remote, local, work.identity.cluster, work.cluster_path)
+        originals: Iterable[Manifest] = ()
+        places = names.namespaces(spec, primaries)
+        if spec.object.selector and places:
+            originals = await self._selected(
+                names.selector_of(spec.object.selector, primaries), places
+            )
+        return names.pairs(spec, primaries, originals)
+
+    async def _selected(
+        self, selector: LabelSelector, places: tuple[str, str]
+    ) -> Iterable[Manifest]:
+        listing = await self.source.list(self.rule.origin, places[0])
+        return [item for item in listing.items if selector.matches(item["metadata"].get("labels"))]
+
+    def _note_uses(self, pairs: Iterable[Pair]) -> None:
+        cluster = self.work.identity.cluster
+        sides = ("", cluster) if self.upward else (cluster, "")
+        origin, destination = self.rule.origin, self.rule.destination
+        for pair in pairs:
+            here, there = pair.origin, pair.destination
+            self.work.uses.add((origin, Identity(sides[0], here.namespace, here.name)))
+            self.work.uses.add((destination, Identity(sides[1], there.namespace, there.name)))
+
+    async def _carry_one(self, pair: Pair) -> bool:
+        original = await self.source.get(self.rule.origin, pair.origin.name, pair.origin.namespace)
+        if original is None or not self._admitted(original):
+            await self._remove_at(pair.destination)
+            return False
+        if not self.upward:
+            if "deletionTimestamp" in original["metadata"]:
+                await self._remove_at(pair.destination)
+                await finalizers.release(
+                    self.source, self.rule.origin, original, self.work.publication.agent
+                )
+                return False
+            await finalizers.add(
+                self.source, self.rule.origin, original, self.work.publication.agent
+            )
+        return await self._write(original, pair.destination)
+
+    def _admitted(self, original: Manifest) -> bool:
+        if not self.upward or self.work.local is None:
+            return True
+        uid = self.work.local["metadata"]["uid"]
+        if self._is_anothers(original):
+            return False
+        watch = self.rule.spec.watch
+        if watch is not None and watch.by_owner is not None and not is_owned(original, uid):
+            return False
+        return self.rule.guard.admits(original, uid)
+
+    def _is_anothers(self, original: Manifest) -> bool:
+        """Return whether an original belongs to the copy of another object: then it is not ours to give."""
+        owners = original["metadata"].get("ownerReferences") or []
+        found = (copy for owner in owners for copy in self.work.world.copies.indexed(owner["uid"]))
+        return any(remote_identity(copy) != self.work.identity for copy in found)
+
+    async def _write(self, original: Manifest, place: Place) -> bool:
+        narrowed = self.rule.guard.narrowed(original)
+        wanted = contents.mutated_content(narrowed, self.rule.spec.mutation.spec, None)
+        copy = await self.target.get(self.rule.destination, place.name, place.namespace)
+        if copy is None:
+            await self._create(wanted, place)
+            return True
+        if not marked_as_copy(copy, self.mark) and not self._was_upstreams(copy, place):
+            self._tell_conflict(place)
+            return False
+        if "deletionTimestamp" not in copy["metadata"]:
+            await self._update(wanted, copy, place)
+        return True
+
+    async def _create(self, wanted: Manifest, place: Place) -> None:
+        kind = self.rule.destination
+        body = contents.new_copy(wanted, self._labels(), {})
+        body |= {"apiVersion": kind.api_version, "kind": kind.name}
+        body["metadata"] |= {"name": place.name} | (
+            {"namespace": place.namespace} if kind.namespaced else {}
+        )
+        try:
+            await self.target.create(kind, body)
+        except NotFoundError:
+            if not self.rule.spec.object.namespace:
+                raise
+            await ensure_namespace(self.target, place.namespace, self._namespace_labels())
+            await self.target.create(kind, body)
+
+    async def _update(self, wanted: Manifest, copy: Manifest, place: Place) -> None:
+        # Credentials must not drift in a workspace; below, operators may add what they need.
+        drift = Drift.REPAIR if self.upward else Drift.KEEP
+        patch = contents.update_of(wanted, copy, self._labels(), {}, drift)
+        if not patch:
+            return
+        uid = copy["metadata"]["uid"]
+        guarded = patch | {"metadata": (patch.get("metadata") or {}) | {"uid": uid}}
+        kind = self.rule.destination
+        try:
+            await self.target.patch(kind, place.name, place.namespace, guarded)
+        except RejectedError as error:
+            if not marked_as_copy(copy, self.mark):
+                raise
+            log.info("copy replaced, because it cannot be changed", error=str(error))
+            await self.target.delete(kind, place.name, place.namespace, uid=uid)
+            await self._create(wanted, place)
+
+    async def _remove_all(self, keep: set[Place]) -> None:
+        """Remove the live copies of this rule, wherever they are, except those to keep."""
+        if not self._may_have_copies(keep):
+            return
+        listing = await self.target.list(self.rule.destination, labels=f"{COPY_OF}={self.mark}")
+        for copy in listing.items:
+            metadata = copy["metadata"]
+            if Place(metadata.get("namespace", ""), metadata["name"]) not in keep:
+                await self._remove(copy)
+
+    def _may_have_copies(self, keep: set[Place]) -> bool:
+        # While the object is alive its annotation tells; when it ends every copy is looked for.
+        if self.work.is_deleting:
+            return True
+        return bool(set(_noted(self.work.remote, self.rule.spec.identifier)) - keep)
+
+    async def _remove_at(self, place: Place) -> None:
+        copy = await self.target.get(self.rule.destination, place.name, place.namespace)
+        if copy is not None and (
+            marked_as_copy(copy, self.mark) or self._was_upstreams(copy, place)
+        ):
+            await self._remove(copy)
+
+    async def _remove(self, copy: Manifest) -> None:
+        metadata = copy["metadata"]
+        if "deletionTimestamp" in metadata:
+            return
+        kind, uid = self.rule.destination, metadata["uid"]
+        await self.target.delete(kind, metadata["name"], metadata.get("namespace"), uid=uid)
+
+    async def _release_original(self, place: Place) -> None:
+        live = await self.source.get(self.rule.origin, place.name, place.namespace)
+        if live is not None:
+            await finalizers.release(
+                self.source, self.rule.origin, live, self.work.publication.agent
+            )
+
+    def _was_upstreams(self, copy: Manifest, place: Place) -> bool:
+        labelled = COPY_OF in (copy["metadata"].get("labels") or {})
+        return (
+            self.upward
+            and not labelled
+            and place in _noted(self.work.remote, self.rule.spec.identifier)
+        )
+
+    def _labels(self) -> dict[str, str]:
+        return {COPY: "true", COPY_OF: self.mark}
+
+    def _namespace_labels(self) -> dict[str, str]:
+        if self.upward:
+            return {COPY: "true"}
+        return {AGENT: self.work.publication.agent, CLUSTER: self.work.identity.cluster}
+
+    def _tell_conflict(self, place: Place) -> None:
+        log.warning("related object conflicts", object=str(self.work.identity), name=place.name)
+        self.work.tell(
+            Reason.RELATED_CONFLICT,
+            f"{self.rule.destination.name} {place.name} exists and is not ours, so it is left untouched. "
+            "Rename or delete it, and the provider's one will appear."
+            if self.upward
+            else "An object of the provider has the name that a related object needs.",
+        )
+
+
+async def carry_related(work: Work) -> Verdict:
+    """Carry the related objects of every rule and note on the customer's object where they are."""
+    noted: dict[str, str] = {}
+    failure: InvalidInputError | None = None
+    for rule in work.publication.related:
+        try:
+            places = await Carrier(work, rule).carry()
+        except InvalidInputError as error:
+            failure = error  # A rule that does not fit this object does not hold up the others.
+            continue
+        noted |= _annotations(rule, places)
+    work.world.uses.note(work.identity, work.uses)
+    await _note(work, noted)
+    if failure is not None:
+        raise failure
+    return None
+
+
+async def release_all(work: Work) -> None:
+    """Take back the related objects of an object that is being deleted."""
+    for rule in work.publication.related:
+        try:
+            await Carrier(work, rule).release()
+        except InvalidInputError as error:
+            # A rule that never fitted has made nothing, and must not keep the object for ever.
+            log.warning("related rule does not fit", object=str(work.identity), error=str(error))
+
+
+async def _note(work: Work, wanted: dict[str, str]) -> None:
+    identifiers = {
+        rule.spec.identifier for rule in work.publication.related if _has_copies_up(rule)
+    }
+    metadata = work.remote["metadata"]
+    annotations = metadata.get("annotations") or {}
+    stale = [key for key in annotations if _identifier(key) in identifiers and key not in wanted]
+    changed = {key: text for key, text in wanted.items() if annotations.get(key) != text}
+    if not stale and not changed:
+        return
+    body = {"metadata": {"uid": metadata["uid"], "annotations": changed | dict.fromkeys(stale)}}
+    work.remote = await work.workspace.patch(
+        work.publication.remote, metadata["name"], metadata.get("namespace"), body
+    )
+
+
+def _has_copies_up(rule: RelatedRule) -> bool:
+    return rule.spec.origin is Origin.SERVICE
+
+
+def _annotations(rule: RelatedRule, places: tuple[Place, ...]) -> dict[str, str]:
+    if not _has_copies_up(rule):
+        return {}
+    kind = rule.destination
+    return {
+        f"{RELATED_PREFIX}{rule.spec.identifier}.{index}": json.dumps(
+            {
+                "namespace": place.namespace,
+                "name": place.name,
+                "apiVersion": kind.api_version,
+                "kind": kind.name,
+            },
+            separators=(",", ":"),
+        )
+        for index, place in enumerate(places)
+    }
+
+
+def _identifier(annotation: str) -> str:
+    if not annotation.startswith(RELATED_PREFIX):
+        return ""
+    return annotation.removeprefix(RELATED_PREFIX).rpartition(".")[0]
+
+
+def _noted(remote: Manifest, identifier: str) -> tuple[Place, ...]:
+    """Return the places that the object's annotations name; customers may have written anything there."""
+    found = []
+    for key, text in (remote["metadata"].get("annotations") or {}).items():
+        if _identifier(key) != identifier:
+            continue
+        try:
+            value = json.loads(text)
+            found.append(Place(str(value.get("namespace", "")), str(value["name"])))
+        except (ValueError, KeyError, AttributeError, TypeError):
+            continue
+    return tuple(found)

@@ -1,0 +1,41 @@
+"""One published resource, ready to be synced: all that is decided before the first object is seen."""
+
+from dataclasses import dataclass
+
+from privatellm.kube.kinds import Kind
+from privatellm_sync_agent.published.related import RelatedResource
+from privatellm_sync_agent.published.spec import PublishedResourceSpec
+from privatellm_sync_agent.related.guards import Guard
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedRule:
+    """A rule for related objects, with the kinds on both sides and the provider's guard."""
+
+    spec: RelatedResource
+    guard: Guard
+    origin: Kind
+    destination: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What is synced and how; two equal publications never need a restart of the workers.
+
+    Attributes:
+        name: Name of the PublishedResource.
+        spec: What the provider wants.
+        agent: Name of this agent, part of every mark.
+        remote: The kind in the workspaces.
+        local: The kind in the service cluster.
+        has_status: Whether status is a subresource there.
+        related: The rules for related objects.
+    """
+
+    name: str
+    spec: PublishedResourceSpec
+    agent: str
+    remote: Kind
+    local: Kind
+    has_status: bool
+    related: tuple[RelatedRule, ...] = ()
