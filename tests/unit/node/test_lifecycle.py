@@ -167,7 +167,7 @@ def test_the_phase_follows_from_the_containers(
 ) -> None:
     """By the rules of a kubelet."""
     assert expected is lifecycle.phase(
-        pod({"name": "a"}, {"name": "b"}, restartPolicy=policy), state(**states)
+        pod({"name": "a"}, {"name": "b"}, restartPolicy=policy), PodState(states)
     )
 
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Mapping
 from itertools import count
+from weakref import WeakSet
 
 from privatellm_local.node.registry import PodRegistry
 from privatellm_local.node.services import proxy
@@ -44,9 +45,11 @@ class Sessions:
     def __init__(self) -> None:
         self._by_pod: dict[str, set[Pipe]] = {}
         self._opening: set[asyncio.Task[None]] = set()
+        self._transports: WeakSet[asyncio.Transport] = WeakSet()
 
     def open(self, client: ClientPipe, balancer: Balancer) -> None:
         """Begin to look for a pod for a client."""
+        self._remember(client)
         task = asyncio.create_task(self._open(client, balancer))
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
@@ -57,12 +60,25 @@ class Sessions:
         for pipe in self._by_pod.pop(pod_uid, set()):
             loop.call_later(LINGER_SECONDS, pipe.close)
 
+    async def close(self) -> None:
+        """Break every session off."""
+        for task in self._opening:
+            task.cancel()
+        for transport in list(self._transports):
+            transport.abort()
+        await asyncio.gather(*self._opening, return_exceptions=True)
+
+    def _remember(self, pipe: Pipe) -> None:
+        if pipe.transport:
+            self._transports.add(pipe.transport)
+
     async def _open(self, client: ClientPipe, balancer: Balancer) -> None:
         for backend in balancer.candidates():
             if pipe := await proxy.connect(backend):
                 pipes = self._by_pod.setdefault(backend.pod_uid, set())
                 self._forget_closed(pipes)
                 pipes.add(pipe)
+                self._remember(pipe)
                 client.join(pipe)
                 return
         client.refuse()
@@ -99,8 +115,9 @@ class Listeners:
         return all(opened)
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Stop listening and break every session off."""
         await self.adjust({})
+        await self._sessions.close()
 
     async def _open(self, listen: Listen) -> bool:
         loop = asyncio.get_running_loop()
