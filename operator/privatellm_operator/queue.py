@@ -18,7 +18,7 @@ from typing import Protocol
 
 import structlog
 
-from privatellm.errors import KubernetesError, PrivateLLMError, ThrottledError
+from privatellm.errors import ConflictError, KubernetesError, PrivateLLMError, ThrottledError
 from privatellm.kube.kinds import Kind
 
 log = structlog.get_logger(__name__)
@@ -70,7 +70,7 @@ class Backoff:
 
 
 PassObserver = Callable[[Key, str, float], None]
-"""Is told about each pass: its key, its result (``success``, ``retry`` or ``error``) and its seconds."""
+"""Is told about each pass: key, ``success``, ``conflict``, ``retry`` or ``error``, and seconds."""
 
 
 def ignore_pass(_key: Key, _result: str, _seconds: float) -> None:
@@ -193,6 +193,10 @@ class WorkQueue:
     def _note_failure(self, key: Key, error: Exception) -> tuple[str, float]:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay = self._backoff.delay(failures, error)
+        if isinstance(error, ConflictError):
+            # Somebody else wrote in between, which happens all the time and heals by looking again.
+            log.info("pass met a change", object=key.label, error=str(error), retry_in=delay)
+            return "conflict", delay
         if isinstance(error, PrivateLLMError):
             log.warning("pass failed", object=key.label, error=str(error), retry_in=delay)
             return "retry", delay

@@ -27,11 +27,11 @@ from privatellm_operator.handlers.routing import dependants_in
 
 log = structlog.get_logger(__name__)
 
-BROKEN_PAUSE_SECONDS = 1.0
-"""Pause after a watch broke; the API server may be on its way back."""
+FIRST_PAUSE_SECONDS = 1.0
+"""Pause after a watch broke; it doubles with each further failure, because the API server may be gone."""
 
-REFUSED_PAUSE_SECONDS = 10.0
-"""Pause after the API server said that we may not, or that there is no such kind."""
+LONGEST_PAUSE_SECONDS = 10.0
+"""Longest pause; also the one after the API server said that we may not, or that there is no such kind."""
 
 
 class NamespacedWatches:
@@ -82,20 +82,24 @@ class _Watch:
         self._namespace = namespace
         self._selector = arrivals.world[kind].watching.selector
         self._refused = False
+        self._pause = FIRST_PAUSE_SECONDS
         self.task = asyncio.create_task(self._run(), name=f"watch {kind.plural} in {namespace}")
 
     async def _run(self) -> None:
         while True:
             try:
-                await self._follow(await self._list())
+                version = await self._list()
+                self._pause = FIRST_PAUSE_SECONDS
+                await self._follow(version)
             except ExpiredError:
                 continue
             except (ForbiddenError, NotFoundError, UnauthorizedError) as error:
                 self._note_refusal(error)
-                await asyncio.sleep(REFUSED_PAUSE_SECONDS)
+                await asyncio.sleep(LONGEST_PAUSE_SECONDS)
             except KubernetesError as error:
                 log.info("watch broke", kind=self._kind.name, error=str(error))
-                await asyncio.sleep(BROKEN_PAUSE_SECONDS)
+                await asyncio.sleep(self._pause)
+                self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
     async def _list(self) -> str:
         listing = await self._client.list(self._kind, self._namespace, labels=self._selector)

@@ -19,6 +19,10 @@ INACTIVITY_SECONDS = 70.0
 LIST_CHUNK = 500
 """Objects a page of kopf's lists."""
 
+RETRY_DELAYS = (1, 2, 3, *([5] * 720))
+"""Seconds between kopf's attempts at one request. After the last one it gives up and ends the process, so
+an API server may be gone for an hour, and is found again within seconds."""
+
 
 def build_registry(arrivals: Arrivals, watches: NamespacedWatches) -> kopf.OperatorRegistry:
     """Return a private registry with one event handler a kind.
@@ -44,6 +48,7 @@ def build_settings() -> kopf.OperatorSettings:
             settings.watching.label_selectors[_selector(watching)] = watching.selector
     settings.watching.inactivity_timeout = INACTIVITY_SECONDS
     settings.watching.chunk_size = LIST_CHUNK
+    settings.networking.error_backoffs = RETRY_DELAYS
     settings.posting.enabled = False
     return settings
 

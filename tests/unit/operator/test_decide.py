@@ -1,0 +1,262 @@
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operator_objects import (
+    BACKEND_KEY,
+    children,
+    facts,
+    instance,
+    model,
+    settings,
+    stored,
+    world,
+)
+from privatellm.kube import kinds
+from privatellm_operator.reconcile.instance.checks import CHECKS, first_fault
+from privatellm_operator.reconcile.instance.decide import decide
+from privatellm_operator.reconcile.instance.facts import InstanceWorld
+from privatellm_operator.reconcile.instance.plan import Delete, Plan, Strip, Write
+from privatellm_operator.reconcile.instance.reasons import Reason
+from privatellm_operator.reconcile.matching import matches, smuggled
+from privatellm_operator.render.instance import with_digest
+from privatellm_operator.settings import CapSettings
+
+CHAT = "chat-llama"
+
+
+def plan(seen: InstanceWorld, **groups: Any) -> Plan:
+    return decide(seen, settings(**groups), BACKEND_KEY)
+
+
+def changed(name: tuple[kinds.Kind, str], **fields: Any) -> dict[Any, dict[str, Any]]:
+    """Return a settled set of children of which one was changed."""
+    live = copy.deepcopy(children(facts()))
+    live[name] |= fields
+    return live
+
+
+def test_a_new_order_writes_every_child_and_adopts_none() -> None:
+    """Each first write says that there must be no such object yet."""
+    steps = plan(world()).steps
+    assert [step.kind.name for step in steps] == [
+        "Secret",
+        "NetworkPolicy",
+        "Service",
+        "Deployment",
+        "Ingress",
+    ]
+    assert all(isinstance(step, Write) and step.uid is None for step in steps)
+
+
+def test_a_settled_world_needs_nothing() -> None:
+    """A pass that finds everything as wanted writes nothing."""
+    assert plan(world(live=children(facts()))) == Plan()
+
+
+@given(
+    st.integers(0, 5),
+    st.none() | st.just("a" * 64),
+    st.sampled_from(["500m", "0.5", 1, "1.5", "1500m"]),
+)
+def test_deciding_on_what_was_decided_needs_nothing(
+    replicas: int, sha256: str | None, cpu: str | int
+) -> None:
+    """Passes are idempotent."""
+    ordered = instance(replicas=replicas)
+    served = model(sha256=sha256, resources={"requests": {"cpu": cpu}})
+    written = [
+        step.manifest
+        for step in plan(world(ordered, served=served)).steps
+        if isinstance(step, Write)
+    ]
+    live = {(kinds.kind_of(m), m["metadata"]["name"]): stored(m) for m in written}
+
+    assert plan(world(ordered, served=served, live=live)) == Plan()
+
+
+def test_drift_is_repaired_on_exactly_the_object_that_was_seen() -> None:
+    """The write names the UID, so that an object put in its place is not touched."""
+    live = children(facts())
+    live[kinds.SERVICE, CHAT]["spec"] = {"selector": {}, "ports": []}
+
+    [step] = plan(world(live=live)).steps
+
+    assert isinstance(step, Write)
+    assert (step.kind, step.uid) == (kinds.SERVICE, "uid-of-Service")
+
+
+def test_a_changed_order_rewrites_only_what_it_changes() -> None:
+    """More replicas are one write."""
+    steps = plan(world(instance(replicas=3), live=children(facts()))).steps
+    assert [step.kind.name for step in steps] == ["Deployment"]
+
+
+def test_foreign_labels_are_kept_and_smuggled_routing_keys_removed() -> None:
+    """A tenant's note stays; a tenant's router priority does not."""
+    live = children(facts())
+    annotations = live[kinds.INGRESS, CHAT]["metadata"]["annotations"]
+    annotations |= {
+        "team": "blue",
+        "traefik.ingress.kubernetes.io/router.priority": "1000",
+        "kubernetes.io/ingress.class": "nginx",
+    }
+
+    [step] = plan(world(live=live)).steps
+
+    assert step == Strip(
+        kinds.INGRESS,
+        CHAT,
+        "uid-of-Ingress",
+        {
+            "annotations": (
+                "kubernetes.io/ingress.class",
+                "traefik.ingress.kubernetes.io/router.priority",
+            )
+        },
+    )
+
+
+def test_a_child_that_is_not_wanted_any_more_is_deleted() -> None:
+    """Whatever carries our UID and is not rendered goes."""
+    live = children(facts())
+    old = copy.deepcopy(live[kinds.SERVICE, CHAT])
+    old["metadata"]["name"] = "chat-old"
+    live[kinds.SERVICE, "chat-old"] = old
+
+    assert plan(world(live=live)).steps == (Delete(kinds.SERVICE, "chat-old", "uid-of-Service"),)
+
+
+def test_a_child_of_that_name_that_is_not_ours_is_never_adopted() -> None:
+    """Not even one that names an earlier instance of the same name as its owner."""
+    live = children(facts(instance(uid="earlier")))
+
+    seen = plan(world(live=live))
+
+    assert seen.steps == ()
+    assert seen.fault is not None
+    assert seen.fault.reason is Reason.CHILD_CONFLICT
+    assert f"Deployment {CHAT}" in seen.fault.message
+    assert seen.look_again_after is not None
+
+
+def test_a_route_waits_for_its_middlewares() -> None:
+    """Traefik answers 404 for a route whose chain is missing."""
+    steps = plan(world(middlewares=())).steps
+    assert "Ingress" not in [step.kind.name for step in steps]
+
+
+FAULTS = {
+    "clusterRef": (
+        world(instance(clusterRef={"kubeconfigSecretName": "mine"})),
+        Reason.CLUSTER_REF_NOT_SUPPORTED,
+        "clusterRef",
+    ),
+    "unknown model": (world(known=False), Reason.UNKNOWN_MODEL, "tinyllama"),
+    "broken model": (
+        world(known=False, model_fault="spec.source: missing"),
+        Reason.INVALID_MODEL,
+        "spec.source",
+    ),
+    "reserved model": (
+        world(served=model(allowedNamespaces=["other"])),
+        Reason.MODEL_NOT_ALLOWED,
+        "acme",
+    ),
+    "too many replicas": (world(instance(replicas=11)), Reason.TOO_MANY_REPLICAS, "11"),
+    "full namespace": (world(older=2), Reason.QUOTA_EXCEEDED, "2"),
+}
+
+
+@pytest.mark.parametrize(("seen", "reason", "named"), FAULTS.values(), ids=FAULTS)
+def test_a_wrong_order_says_what_is_wrong_and_changes_nothing(
+    seen: InstanceWorld, reason: Reason, named: str
+) -> None:
+    """What ran before goes on as it was."""
+    decided = plan(seen, caps=CapSettings(max_instances=2))
+    assert decided.steps == ()
+    assert decided.fault is not None
+    assert decided.fault.reason is reason
+    assert named in decided.fault.message
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        world(),
+        world(instance(clusterRef={})),
+        world(instance(clusterRef={"kubeconfigSecretName": ""})),
+        world(served=model(allowedNamespaces=["acme", "other"])),
+        world(instance(replicas=10)),
+        world(older=1),
+    ],
+)
+def test_a_right_order_has_no_fault(seen: InstanceWorld) -> None:
+    """An empty reference to a cluster means none, and bounds include themselves."""
+    assert first_fault(seen, CapSettings(max_instances=2)) is None
+
+
+def test_each_check_has_a_reason_of_its_own() -> None:
+    """A reason tells which rule was broken."""
+    assert len(CHECKS) == len(FAULTS) + 1  # The conflict has a test of its own.
+
+
+@pytest.mark.parametrize(
+    ("live", "desired", "same"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, True),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({"l": [1, 2]}, {"l": [1]}, False),
+        ({"l": [{"x": 1, "d": 0}]}, {"l": [{"x": 1}]}, True),
+        ({"l": [{"x": 1}, {"x": 2}]}, {"l": [{"x": 1}]}, False),
+        ({"l": [{"name": "b"}, {"name": "a", "d": 0}]}, {"l": [{"name": "a"}]}, True),
+        ({"l": [{"name": "b"}]}, {"l": [{"name": "a"}]}, False),
+        ({"requests": {"cpu": "500m"}}, {"requests": {"cpu": 0.5}}, True),
+        ({"requests": {"cpu": "500m"}}, {"requests": {"cpu": "1"}}, False),
+        ({"sizeLimit": "1Gi"}, {"sizeLimit": "1024Mi"}, True),
+        ({"value": "1Gi"}, {"value": "1024Mi"}, False),
+        ({"a": None}, {"a": {"b": 1}}, False),
+        ({"a": "text"}, {"a": ["t"]}, False),
+        ({}, {"apiVersion": "v1", "kind": "Pod"}, True),
+    ],
+)
+def test_an_object_matches_when_all_that_is_wanted_is_in_it(
+    live: dict[str, Any], desired: dict[str, Any], same: bool
+) -> None:
+    """Defaults and additions are no drift; another value is."""
+    assert matches(live, desired) is same
+
+
+words = st.sampled_from(["a", "b", "name", "requests", "x"])
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 9) | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(words, json_values))
+def test_everything_matches_itself(value: dict[str, Any]) -> None:
+    """What was written as wanted is wanted no further."""
+    assert matches(value, value)
+
+
+@given(st.dictionaries(words, json_values))
+def test_the_digest_of_a_manifest_does_not_depend_on_the_order_of_keys(
+    value: dict[str, Any],
+) -> None:
+    """A restart renders the same digest."""
+    manifest = {"metadata": {"name": "x"}, "spec": value}
+    turned = {"spec": dict(reversed(value.items())), "metadata": {"name": "x"}}
+    assert with_digest(manifest) == with_digest(turned)
+
+
+def test_our_own_routing_keys_are_not_smuggled() -> None:
+    """Only what we did not set is removed."""
+    key = "traefik.ingress.kubernetes.io/router.middlewares"
+    object_with_it: dict[str, Any] = {"metadata": {"annotations": {key: "x"}}}
+    assert smuggled(object_with_it, object_with_it) == {}
+    assert smuggled(object_with_it, {"metadata": {}}) == {"annotations": (key,)}
