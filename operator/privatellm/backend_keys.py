@@ -34,6 +34,9 @@ class PlatformKey:
             raise InvalidInputError(
                 f"The platform key must be a readable file; {path}: {error.strerror}."
             ) from error
+        except UnicodeDecodeError:
+            # The error would repeat the key's bytes, so it is not kept as the cause.
+            raise InvalidInputError(f"The platform key must be text; {path} is not.") from None
         return cls.of(text)
 
     @classmethod

@@ -31,7 +31,8 @@ SCHEME = "ldap_salted_sha256"
 
 SALT_BYTES = 16
 DIGEST_BYTES = 32
-_SCHEME_MARK = "{SSHA256}"
+SCHEME_MARK = "{SSHA256}"
+"""What a hash text of this scheme starts with (RFC 2307)."""
 
 
 def hash_profile() -> CryptContext:
@@ -53,10 +54,10 @@ class Digest:
         Raises:
             MalformedVerifierError: when it is of another scheme or damaged.
         """
-        if not text.startswith(_SCHEME_MARK):
+        if not text.startswith(SCHEME_MARK):
             raise MalformedVerifierError(f"A verifier's hash must be of the scheme {SCHEME}.")
         try:
-            raw = base64.b64decode(text.removeprefix(_SCHEME_MARK), validate=True)
+            raw = base64.b64decode(text.removeprefix(SCHEME_MARK), validate=True)
         except binascii.Error as error:
             raise MalformedVerifierError("A verifier's hash must be valid base64.") from error
         if len(raw) != DIGEST_BYTES + SALT_BYTES:

@@ -135,7 +135,9 @@ class LLMModelStatus(ApiModel):
     """What the operator recorded."""
 
     sha256: str | None = Field(default=None, description="Digest seen on first use.")
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = Field(
+        default=(), description="Each says in one sentence what is wrong and what to do."
+    )
 
 
 class LLMModel(ApiObject):

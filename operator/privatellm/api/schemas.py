@@ -44,6 +44,9 @@ def _translate(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Sch
     if "anyOf" in flat:
         return _union(flat)
     translated: Schema = {key: flat[key] for key in _KEPT if key in flat}
+    if "description" in translated:
+        # Docstrings mark code twice; `kubectl explain` shows the text as it is.
+        translated["description"] = translated["description"].replace("``", "`")
     if flat.get("default") not in (None, "", [], {}):
         translated["default"] = flat["default"]
     if "properties" in flat:

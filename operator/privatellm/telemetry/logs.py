@@ -1,22 +1,34 @@
 """Structured logs: JSON for machines, columns for a terminal, never a token.
 
 Standard-library records (kopf, aiohttp, uvicorn) pass through the same processors, so one line looks
-like the next. As the last processor, anything that has the form of a token loses its secret: a second
-line of defence behind the rule that nobody logs one.
+like the next. The finished line is searched for secrets, whatever object, list or traceback they came
+from: tokens, tokens as a Secret stores them, and hashes. That is a second line of defence behind the rule
+that nobody logs one.
 """
 
 import logging
 import re
 import sys
+from base64 import b64encode
 from collections.abc import MutableMapping
 from enum import StrEnum
 from typing import Any
 
 import structlog
+from typing_extensions import override
 
-from privatellm.tokens import KEY_ID_PATTERN, PREFIX
+from privatellm.tokens import PREFIX
+from privatellm.verifiers import SCHEME_MARK
 
-_TOKEN = re.compile(rf"{PREFIX}_({KEY_ID_PATTERN})_[0-9A-Za-z]+")
+HIDDEN = "[hidden]"
+"""What stands in a line where a secret was."""
+
+_TOKEN = re.compile(rf"({PREFIX}_[0-9A-Za-z]*_)[0-9A-Za-z]+")
+_HASH = re.compile(rf"({re.escape(SCHEME_MARK)})[0-9A-Za-z+/=]+")
+_STORED_TOKEN = re.compile(
+    rf"({b64encode(f'{PREFIX}_'.encode())[:6].decode()})[0-9A-Za-z+/=]{{20,}}"
+)
+"""A token in base64, which is how a Secret holds it; six characters do not depend on what follows."""
 
 EventDict = MutableMapping[str, Any]
 
@@ -40,7 +52,6 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
-        without_secrets,
     ]
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -50,8 +61,8 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, _add_logger_name, without_secrets],
+        _RedactingFormatter(
+            foreign_pre_chain=[*shared, _add_logger_name],
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _renderer(log_format),
@@ -61,12 +72,17 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
 
 
-def without_secrets(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Replace the secret of every token in the event's texts."""
-    for key, value in event.items():
-        if isinstance(value, str) and PREFIX in value:
-            event[key] = _TOKEN.sub(rf"{PREFIX}_\1_[hidden]", value)
-    return event
+def without_secrets(text: str) -> str:
+    """Return a text in which every token and hash lost its secret part; key ids stay readable."""
+    for pattern in (_TOKEN, _HASH, _STORED_TOKEN):
+        text = pattern.sub(rf"\1{HIDDEN}", text)
+    return text
+
+
+class _RedactingFormatter(structlog.stdlib.ProcessorFormatter):
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
 
 
 def _add_logger_name(_logger: Any, _method: str, event: EventDict) -> EventDict:
