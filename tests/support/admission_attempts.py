@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from privatellm.errors import ForbiddenError
 from privatellm.kube import KubeClient
@@ -26,6 +27,7 @@ class Attempt:
     what: str
     send: Callable[[KubeClient, str], Awaitable[object]]
 
+    @override
     def __str__(self) -> str:
         """Name the test case."""
         return self.what.replace(" ", "-")

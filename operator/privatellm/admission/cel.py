@@ -12,17 +12,17 @@ from privatellm.admission.facts import Callers
 
 def text(value: str) -> str:
     """Return a string literal."""
-    return json.dumps(value)
+    return _literal(value)
 
 
 def texts(values: Iterable[str]) -> str:
     """Return a literal list of strings."""
-    return json.dumps(list(values))
+    return _literal(list(values))
 
 
 def table(values: Mapping[str, str]) -> str:
     """Return a literal map of strings."""
-    return json.dumps(dict(values))
+    return _literal(dict(values))
 
 
 def is_none_of(callers: Callers) -> str:
@@ -46,3 +46,8 @@ def marks_a_child(label_map: str) -> str:
     by_manager = f"{label_map}[?{text(labels.MANAGED_BY)}] == {operator}"
     by_instance = f"{text(labels.LLM_INSTANCE)} in {label_map}"
     return f"({by_manager} || {by_instance})"
+
+
+def _literal(value: str | list[str] | dict[str, str]) -> str:
+    # JSON would write rare characters as pairs of surrogates, which CEL does not read.
+    return json.dumps(value, ensure_ascii=False)

@@ -20,7 +20,7 @@ def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
     return {"matchExpressions": [{"key": key, "operator": operator} | given]}
 
 
-SELECTING = (
+SELECTING: tuple[dict[str, Any], ...] = (
     {},
     {"matchLabels": {labels.NAME: labels.MODEL_SERVER}},
     {"matchLabels": {labels.PART_OF: labels.PART_OF_US, labels.INSTANCE: "anything"}},
@@ -35,7 +35,7 @@ SELECTING = (
 )
 """Selectors that a pod of some instance satisfies."""
 
-SPARING = (
+SPARING: tuple[dict[str, Any], ...] = (
     {"matchLabels": {labels.NAME: "web"}},
     {"matchLabels": {labels.NAME: labels.MODEL_SERVER, "tenant.example/app": "web"}},
     {"matchLabels": {"tenant.example/app": "web"}},
