@@ -3,6 +3,7 @@
 What a step finds out is kept in the :class:`Context` for the steps after it.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from privatellm_local import (
     cluster_objects,
     demo,
     files,
+    freshness,
     host_node,
     listeners,
     machine,
@@ -31,11 +33,11 @@ from privatellm_local.demo.question import QUESTION
 from privatellm_local.edge import component as edge_component
 from privatellm_local.edge import configuration as edge_configuration
 from privatellm_local.edge import program as edge_program
-from privatellm_local.errors import AddressError
+from privatellm_local.errors import AddressError, StartError
 from privatellm_local.paths import CachePaths, StatePaths
 from privatellm_local.pki import inventory, store
 from privatellm_local.platform import install
-from privatellm_local.platform.facts import PlatformFacts
+from privatellm_local.platform.facts import SYSTEM_NAMESPACE, PlatformFacts
 from privatellm_local.processes import control, specification, status
 from privatellm_local.processes.specification import ComponentSpec
 from privatellm_local.processes.status import SupervisorStatus
@@ -207,6 +209,8 @@ async def install_platform(context: Context) -> str:
         await install.install_platform(client, facts, context.progress.update)
         context.progress.update("waiting for operator and ForwardAuth service")
         await install.wait_until_available(client, PLATFORM_SECONDS)
+        context.progress.update("waiting for their pods")
+        await _wait_until_fresh(context, client)
     return ""
 
 
@@ -279,6 +283,18 @@ def with_edge_port(
             "`privatellm down` before you change the port."
         )
     return existing.model_copy(update={"edge_port": wanted})
+
+
+async def _wait_until_fresh(context: Context, client: KubeClient) -> None:
+    since = _known(context.supervisor).started_at
+    try:
+        async with asyncio.timeout(PLATFORM_SECONDS):
+            await freshness.wait_until_fresh(client, SYSTEM_NAMESPACE, since)
+    except TimeoutError as error:
+        raise StartError(
+            f"The pods of the platform did not become ready within {PLATFORM_SECONDS:.0f} s: look with "
+            f"`kubectl -n {SYSTEM_NAMESPACE} get pods`."
+        ) from error
 
 
 async def _settle(context: Context, components: tuple[ComponentSpec, ...]) -> None:

@@ -25,6 +25,9 @@ LIST_ATTEMPTS = 3
 
 LOCK_POLL_SECONDS = 0.5
 
+STALE_PACKAGES = "-f={{if .Stale}}{{.ImportPath}}{{end}}"
+"""Makes ``go list`` name what a build would compile, and print an empty line for everything else."""
+
 SCRATCH_PREFIX = ".build-"
 
 
@@ -143,10 +146,10 @@ class _Build:
     async def _count_packages(self, state: BuildState, progress: Progress) -> int:
         for attempt in range(1, LIST_ATTEMPTS + 1):
             outcome = await self._go(
-                ("list", "-deps", "-mod=readonly", self.program.package), state, progress
+                ("list", "-deps", *FLAGS, STALE_PACKAGES, self.program.package), state, progress
             )
             if outcome.code == 0:
-                return len(outcome.output)
+                return sum(1 for line in outcome.output if line)
             if attempt < LIST_ATTEMPTS:
                 progress.update(f"{self.program.name}: trying again ({complaint_of(outcome)})")
                 await asyncio.sleep(attempt)

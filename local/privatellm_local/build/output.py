@@ -1,7 +1,8 @@
 """Read what ``go`` prints while it works, and say in one line how far it is.
 
 ``go build -v`` prints the import path of every package as it is compiled, and ``go: downloading`` for
-every module that is fetched. Packages that Go has in its cache are not printed.
+every module that is fetched. Packages that Go has in its cache are not printed; ``go list`` tells which
+ones are stale, so a build that goes on after an interruption counts only what is left.
 """
 
 import re
@@ -22,8 +23,8 @@ class BuildState:
     programs: int
     """How many programs are built now."""
 
-    packages: int = 0
-    """Packages the program consists of; 0 while that is not known."""
+    packages: int | None = None
+    """Packages that must be compiled; ``None`` while that is not known."""
 
     compiled: int = 0
     downloaded: int = 0
@@ -33,18 +34,19 @@ class BuildState:
         """Return the state after ``go`` printed a line."""
         if _DOWNLOAD.match(line):
             return replace(self, downloaded=self.downloaded + 1)
-        if self.packages and _PACKAGE.match(line):
+        if self.packages is not None and _PACKAGE.match(line):
             return replace(self, compiled=min(self.compiled + 1, self.packages))
         return self
 
     def describe(self) -> str:
         """Return one line for a person."""
         head = f"{self.program} ({self.position} of {self.programs})"
-        if not self.packages:
+        if self.packages is None:
             modules = f", {self.downloaded} modules downloaded" if self.downloaded else ""
             return f"{head}: reading modules{modules}"
-        if not self.compiled:
-            return f"{head}: compiling and linking {self.packages} packages"
+        if self.compiled >= self.packages - 1:
+            # The last package is the program itself.
+            return f"{head}: linking"
         return f"{head}: {self.compiled} of {self.packages} packages compiled"
 
 
