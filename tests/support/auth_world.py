@@ -1,7 +1,7 @@
 """A small world for tests of the authserver: keys, an index that knows them, and questions of Traefik's."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from privatellm.backend_keys import PlatformKey
@@ -17,6 +17,7 @@ PLATFORM_KEY = PlatformKey.of("p" * 43)
 NOW = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
 UPTIME = 1000.0
 MAX_STALENESS = 60.0
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 CHAT = "/v1/chat/completions"
 
 Headers = list[tuple[bytes, bytes]]
@@ -49,7 +50,7 @@ class Key:
 def make_key(
     uid: str = "uid-1",
     *,
-    not_before: datetime = NOW - timedelta(hours=1),
+    not_before: datetime = LONG_AGO,
     not_after: datetime | None = None,
     namespace: str = NAMESPACE,
 ) -> Key:

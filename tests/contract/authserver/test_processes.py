@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from auth_api_server import ApiServer, api_server
-from auth_world import NOW, PLATFORM_KEY, PUBLIC_HOST, Key, make_key, question_for
+from auth_world import PLATFORM_KEY, PUBLIC_HOST, Key, make_key, question_for
 from eventually import eventually
 
 SOON = 20.0
@@ -115,7 +115,7 @@ async def service(environment: dict[str, str], tmp_path: Path) -> AsyncIterator[
 
 async def test_every_worker_follows_the_verifiers(api: ApiServer, service: Service) -> None:
     """Two workers, one port: a key works on both, and stops working on both."""
-    key = make_key(not_before=NOW.replace(year=2020))
+    key = make_key()
     await api.change("ADDED", key.secret)
 
     async def allowed() -> bool:
@@ -134,7 +134,7 @@ async def test_every_worker_follows_the_verifiers(api: ApiServer, service: Servi
 
 async def test_metrics_and_last_use_cover_all_workers(api: ApiServer, service: Service) -> None:
     """Whichever worker answered, the numbers are on the admin port within a heartbeat."""
-    key = make_key(not_before=NOW.replace(year=2020))
+    key = make_key()
     await api.change("ADDED", key.secret)
     for _ in range(20):
         await service.ask(key)
@@ -150,7 +150,7 @@ async def test_metrics_and_last_use_cover_all_workers(api: ApiServer, service: S
 
 async def test_no_secret_is_logged_by_the_whole_service(api: ApiServer, service: Service) -> None:
     """What the process wrote holds neither token nor hash nor backend key."""
-    key = make_key(not_before=NOW.replace(year=2020))
+    key = make_key()
     await api.change("ADDED", key.secret)
 
     async def allowed() -> bool:
@@ -279,7 +279,7 @@ async def test_a_black_holed_watch_is_answered_by_503_in_time(
 ) -> None:
     """The connection to the API server looks alive, but nothing was confirmed for too long."""
     changed = environment | {"PRIVATE_LLM_MAX_STALENESS_SECONDS": "2", "PRIVATE_LLM_WORKERS": "1"}
-    key = make_key(not_before=NOW.replace(year=2020))
+    key = make_key()
     await api.change("ADDED", key.secret)
     process = await start(changed, tmp_path / "log")
     host = "http://127.0.0.1:"
