@@ -4,17 +4,14 @@ import asyncio
 import os
 import re
 import signal
-import socket
-import sys
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from auth_api_server import ApiServer, api_server
-from auth_world import PLATFORM_KEY, PUBLIC_HOST, Key, make_key, question_for
+from auth_service import Service, environment_for, running, start
+from auth_world import PLATFORM_KEY, make_key
 from eventually import eventually
 
 SOON = 20.0
@@ -25,110 +22,31 @@ def alive(pids: list[int]) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
-class Service:
-    """A running ``privatellm-authserver``."""
-
-    def __init__(self, process: Process, log: Path, verify: str, admin: str) -> None:
-        self.process = process
-        self.log = log
-        self.verify = verify
-        self.admin = admin
-
-    async def ask(self, key: Key) -> httpx.Response:
-        """Ask as Traefik does, on a connection of its own."""
-        headers = {name.decode(): value.decode() for name, value in question_for(key)}
-        async with httpx.AsyncClient() as http:
-            return await http.get(f"{self.verify}/auth/verify", headers=headers)
-
-    async def get(self, path: str) -> httpx.Response:
-        """Ask the admin port."""
-        async with httpx.AsyncClient() as http:
-            return await http.get(f"{self.admin}{path}")
-
-    async def until_ready(self) -> None:
-        """Wait until every worker is synced."""
-        await eventually(self._ready, within=SOON, what=f"readiness ({self.log.read_text()})")
-
-    async def _ready(self) -> bool:
-        try:
-            return (await self.get("/readyz")).status_code == 200
-        except httpx.TransportError:
-            return False
-
-    def workers(self) -> list[int]:
-        """Return the process ids of the workers."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [int(pid) for pid in children.read_text().split()]
-
-
 @pytest.fixture
 async def api() -> AsyncIterator[ApiServer]:
-    async with api_server() as running:
-        yield running
+    async with api_server() as server:
+        yield server
 
 
 @pytest.fixture
 def environment(api: ApiServer, tmp_path: Path) -> dict[str, str]:
-    key_file = tmp_path / "platform-key"
-    key_file.write_text(PLATFORM_KEY._text)
-    return {
-        "PATH": os.environ["PATH"],
-        "KUBECONFIG": str(api.write_kubeconfig(tmp_path / "kubeconfig")),
-        "PUBLIC_HOST": PUBLIC_HOST,
-        "PRIVATE_LLM_PLATFORM_KEY_FILE": str(key_file),
-        "PRIVATE_LLM_BIND_HOST": "127.0.0.1",
-        "PRIVATE_LLM_VERIFY_PORT": str(free_port()),
-        "PRIVATE_LLM_ADMIN_PORT": str(free_port()),
-        "PRIVATE_LLM_DRAIN_SECONDS": "0.3",
-    }
-
-
-async def start(environment: dict[str, str], log: Path) -> Process:
-    with log.open("ab") as output:
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "privatellm_authserver.main", env=environment, stderr=output
-        )
+    return environment_for(api.write_kubeconfig(tmp_path / "kubeconfig"), tmp_path)
 
 
 @pytest.fixture
 async def service(environment: dict[str, str], tmp_path: Path) -> AsyncIterator[Service]:
-    log = tmp_path / "log"
-    process = await start(environment, log)
-    host = "http://127.0.0.1:"
-    running = Service(
-        process,
-        log,
-        host + environment["PRIVATE_LLM_VERIFY_PORT"],
-        host + environment["PRIVATE_LLM_ADMIN_PORT"],
-    )
-    await running.until_ready()
-    yield running
-    if process.returncode is None:
-        process.kill()
-    await process.wait()
+    async with running(environment, tmp_path / "log") as started:
+        yield started
 
 
 async def test_every_worker_follows_the_verifiers(api: ApiServer, service: Service) -> None:
     """Two workers, one port: a key works on both, and stops working on both."""
     key = make_key()
     await api.change("ADDED", key.secret)
-
-    async def allowed() -> bool:
-        return all([(await service.ask(key)).status_code == 200 for _ in range(10)])
-
-    await eventually(allowed, within=SOON)
+    await service.until(key, "allowed")
     await api.change("DELETED", key.secret)
+    await service.until(key, "revoked_api_key")
 
-    async def revoked() -> bool:
-        answers = [await service.ask(key) for _ in range(10)]
-        return {a.json()["error"]["code"] for a in answers if a.content} == {"revoked_api_key"}
-
-    await eventually(revoked, within=SOON)
     assert len(service.workers()) == 2
 
 
@@ -152,11 +70,7 @@ async def test_no_secret_is_logged_by_the_whole_service(api: ApiServer, service:
     """What the process wrote holds neither token nor hash nor backend key."""
     key = make_key()
     await api.change("ADDED", key.secret)
-
-    async def allowed() -> bool:
-        return (await service.ask(key)).status_code == 200
-
-    await eventually(allowed, within=SOON)
+    await service.until(key, "allowed")
     log = service.log.read_text()
 
     assert key.token.key_id in log
@@ -257,9 +171,9 @@ async def test_what_cannot_work_ends_the_start_with_one_sentence(
     environment: dict[str, str], tmp_path: Path, variable: str, value: str, complaint: str
 ) -> None:
     """A line that says what to change, and no traceback."""
-    process = await start(environment | {variable: value}, tmp_path / "log")
+    service = await start(environment | {variable: value}, tmp_path / "log")
 
-    assert await asyncio.wait_for(process.wait(), SOON) == 1
+    assert await asyncio.wait_for(service.process.wait(), SOON) == 1
     (line,) = (tmp_path / "log").read_text().splitlines()
     assert complaint in line
 
@@ -268,9 +182,9 @@ async def test_a_port_in_use_is_reported(
     service: Service, environment: dict[str, str], tmp_path: Path
 ) -> None:
     """A second service on the same ports does not share them by accident."""
-    process = await start(environment, tmp_path / "second")
+    second = await start(environment, tmp_path / "second")
 
-    assert await asyncio.wait_for(process.wait(), SOON) == 1
+    assert await asyncio.wait_for(second.process.wait(), SOON) == 1
     assert "choose another port" in (tmp_path / "second").read_text()
 
 
@@ -281,23 +195,10 @@ async def test_a_black_holed_watch_is_answered_by_503_in_time(
     changed = environment | {"PRIVATE_LLM_MAX_STALENESS_SECONDS": "2", "PRIVATE_LLM_WORKERS": "1"}
     key = make_key()
     await api.change("ADDED", key.secret)
-    process = await start(changed, tmp_path / "log")
-    host = "http://127.0.0.1:"
-    service = Service(
-        process,
-        tmp_path / "log",
-        host + changed["PRIVATE_LLM_VERIFY_PORT"],
-        host + changed["PRIVATE_LLM_ADMIN_PORT"],
-    )
-    await service.until_ready()
-    assert (await service.ask(key)).status_code == 200
-    await api.set_fault("silent")
+    async with running(changed, tmp_path / "log") as service:
+        assert await service.outcomes(key) == {"allowed"}
+        await api.set_fault("silent")
 
-    async def stale() -> bool:
-        return (await service.ask(key)).status_code == 503
+        await service.until(key, "service_unavailable", within=4.0)
 
-    await eventually(stale, within=4.0)
-
-    assert (await service.get("/readyz")).status_code == 503
-    process.kill()
-    await process.wait()
+        assert (await service.get("/readyz")).status_code == 503
