@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import cast
 
 import pytest
 
@@ -42,17 +43,35 @@ class Front:
         reader, writer = await self.connect()
         writer.write(request)
         answer = await asyncio.wait_for(reader.read(), 10)
-        writer.close()
+        await closed(writer)
         return answer
 
 
 @asynccontextmanager
 async def backend(handler: Handler) -> AsyncIterator[int]:
-    """A pod's server; yields its port."""
-    server = await asyncio.start_server(handler, ADDRESS, 0)
+    """A pod's server; yields its port, and leaves no connection open."""
+    serving: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.add(cast("asyncio.Task[None]", asyncio.current_task()))
+        try:
+            await handler(reader, writer)
+        finally:
+            await closed(writer)
+
+    server = await asyncio.start_server(serve, ADDRESS, 0)
     yield server.sockets[0].getsockname()[1]
     server.close()
-    await settled()
+    for task in serving:
+        task.cancel()
+    await asyncio.gather(*serving, return_exceptions=True)
+
+
+async def closed(writer: asyncio.StreamWriter) -> None:
+    """Close a connection, whatever became of it."""
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
 
 
 async def settled() -> None:
@@ -99,7 +118,7 @@ async def test_each_half_of_a_connection_ends_by_itself(front: Front) -> None:
         writer.write_eof()
 
         assert await asyncio.wait_for(reader.read(), 10) == b"all of it"
-        writer.close()
+        await closed(writer)
 
 
 async def test_many_bytes_arrive_in_order(front: Front) -> None:
@@ -117,7 +136,7 @@ async def test_many_bytes_arrive_in_order(front: Front) -> None:
         sending = asyncio.create_task(send())
         assert await asyncio.wait_for(reader.read(), 20) == data
         await sending
-        writer.close()
+        await closed(writer)
 
 
 async def test_a_slow_client_slows_the_pod_down(front: Front) -> None:
@@ -144,6 +163,7 @@ async def test_a_slow_client_slows_the_pod_down(front: Front) -> None:
         await eventually(stalled, what="a pod that waits for its client")
         assert sent < 64 * 2**20
         writer.transport.abort()
+        await closed(writer)
 
 
 async def test_without_a_ready_pod_the_answer_is_503(front: Front) -> None:
@@ -242,7 +262,7 @@ async def test_what_is_left_of_a_gone_pods_sessions_is_closed(
         front.registry.remove("1")
 
         assert await asyncio.wait_for(reader.read(), 10) == b""
-        writer.close()
+        await closed(writer)
         forever.set()
 
 

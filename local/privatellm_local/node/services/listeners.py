@@ -65,7 +65,8 @@ class Sessions:
         for task in self._opening:
             task.cancel()
         for transport in list(self._transports):
-            transport.abort()
+            if not transport.is_closing():
+                transport.abort()
         await asyncio.gather(*self._opening, return_exceptions=True)
 
     def _remember(self, pipe: Pipe) -> None:

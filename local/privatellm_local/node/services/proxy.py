@@ -82,6 +82,7 @@ class Pipe(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Let the peer go too: what is written to it already is still sent, unless this end broke."""
         self._ended = True
+        self.transport = None  # A transport that is gone answers an abort with an AttributeError.
         if self.peer and self.peer.transport:
             (self.peer.transport.close if exc is None else self.peer.transport.abort)()
 
