@@ -24,6 +24,7 @@ from privatellm_local.node.registration import Registration
 from privatellm_local.node.registry import PodRegistry
 from privatellm_local.node.services.listeners import Listeners
 from privatellm_local.node.services.manager import ServiceManager
+from privatellm_local.node.services.service import Domain
 from privatellm_local.node.storage import Provisioner
 from privatellm_local.node.tokens import TokenStore
 
@@ -113,7 +114,8 @@ async def _log_server(api: KubeletAPI) -> AsyncIterator[None]:
 
 def _services(config: NodeConfig, client: KubeClient, registry: PodRegistry) -> ServiceManager:
     listeners = Listeners(registry)
-    return ServiceManager(client, config.service_cidr, listeners, config.timings.retry)
+    domain = Domain(config.service_cidr, config.service_proxy_name)
+    return ServiceManager(client, domain, listeners, config.timings.retry)
 
 
 def _storage(config: NodeConfig, client: KubeClient) -> Provisioner:

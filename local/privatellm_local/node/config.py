@@ -94,6 +94,10 @@ class NodeConfig(_Settings):
     service_cidr: IPv4Network
     """Loopback range of the cluster IPs; Services outside of it are not served."""
 
+    service_proxy_name: str = ""
+    """Serve the Services whose label ``service.kubernetes.io/service-proxy-name`` is this; those without
+    it by default. Two nodes on one machine would otherwise want the same ports."""
+
     kubelet_address: IPv4Address
     """Where ``kubectl logs`` reaches the node through the API server."""
 

@@ -105,6 +105,7 @@ class ContainerProcess:
             await asyncio.wait_for(self._process.wait(), grace_seconds)
         except TimeoutError:
             self.kill()
+            await self._process.wait()
 
     def kill(self) -> None:
         """End the group at once."""

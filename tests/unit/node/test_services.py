@@ -6,9 +6,17 @@ import pytest
 from node_builders import container
 from privatellm_local.node.registry import LocalPod, PodRegistry
 from privatellm_local.node.services.listeners import Balancer
-from privatellm_local.node.services.service import Backend, Listen, Target, backends, targets
+from privatellm_local.node.services.service import (
+    PROXY_NAME_LABEL,
+    Backend,
+    Domain,
+    Listen,
+    Target,
+    backends,
+    targets,
+)
 
-NETWORK = IPv4Network("127.110.0.0/16")
+DOMAIN = Domain(IPv4Network("127.110.0.0/16"))
 
 
 def service(*ports: dict[str, Any], **spec: Any) -> dict[str, Any]:
@@ -28,7 +36,7 @@ def local_pod(uid: str, *, ready: bool = True, **fields: Any) -> LocalPod:
 
 def test_each_port_of_a_service_is_listened_on() -> None:
     """The target port is the port itself unless it says otherwise."""
-    found = targets(service({"port": 80}, {"port": 8001, "targetPort": "http"}), NETWORK)
+    found = targets(service({"port": 80}, {"port": 8001, "targetPort": "http"}), DOMAIN)
 
     assert found == {
         Listen("127.110.0.9", 80): Target("shop", {"app": "web"}, 80),
@@ -48,7 +56,21 @@ def test_each_port_of_a_service_is_listened_on() -> None:
 )
 def test_what_cannot_be_served_is_left_alone(spec: dict[str, Any]) -> None:
     """Headless, without selector, out of range, not TCP."""
-    assert targets(service({"port": 80}, **spec), NETWORK) == {}
+    assert targets(service({"port": 80}, **spec), DOMAIN) == {}
+
+
+@pytest.mark.parametrize(
+    ("label", "proxy_name", "served"),
+    [("", "", True), ("mine", "mine", True), ("mine", "", False), ("", "mine", False)],
+)
+def test_a_service_is_served_by_the_proxy_that_it_names(
+    label: str, proxy_name: str, served: bool
+) -> None:
+    """So that two nodes on one machine do not want the same ports."""
+    manifest = service({"port": 80})
+    manifest["metadata"]["labels"] = {PROXY_NAME_LABEL: label} if label else {}
+
+    assert bool(targets(manifest, Domain(DOMAIN.network, proxy_name))) is served
 
 
 @pytest.mark.parametrize(

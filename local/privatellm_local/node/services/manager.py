@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from ipaddress import IPv4Network
 
 from pydantic import ValidationError
 
@@ -10,19 +9,19 @@ from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import SERVICE
 from privatellm_local.node.reflector import Selection, reflect
 from privatellm_local.node.services.listeners import Listeners
-from privatellm_local.node.services.service import Listen, Target, targets
+from privatellm_local.node.services.service import Domain, Listen, Target, targets
 
 _log = logging.getLogger(__name__)
 
 
 class ServiceManager:
-    """Serves every Service of the service range."""
+    """Serves every Service of its domain."""
 
     def __init__(
-        self, client: KubeClient, network: IPv4Network, listeners: Listeners, retry_seconds: float
+        self, client: KubeClient, domain: Domain, listeners: Listeners, retry_seconds: float
     ) -> None:
         self._client = client
-        self._network = network
+        self._domain = domain
         self._listeners = listeners
         self._retry_seconds = retry_seconds
         self._targets: dict[str, dict[Listen, Target]] = {}
@@ -49,7 +48,7 @@ class ServiceManager:
     def changed(self, item: Manifest) -> None:
         """Take over a Service."""
         try:
-            self._targets[item["metadata"]["uid"]] = targets(item, self._network)
+            self._targets[item["metadata"]["uid"]] = targets(item, self._domain)
         except ValidationError as error:
             _log.error("Service %s cannot be served: %s", item["metadata"]["name"], error)
         self._due.set()

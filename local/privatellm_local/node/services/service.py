@@ -11,6 +11,10 @@ from privatellm_local.node.pod import Part
 from privatellm_local.node.registry import LocalPod
 
 
+PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name"
+"""Kubernetes' label for Services that another than the default proxy serves."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Listen:
     """Where connections come in."""
@@ -51,6 +55,7 @@ class _ServiceSpec(Part):
 
 class _Metadata(Part):
     namespace: str
+    labels: dict[str, str] = Field(default_factory=dict)
 
 
 class _Service(Part):
@@ -58,15 +63,28 @@ class _Service(Part):
     spec: _ServiceSpec
 
 
-def targets(manifest: Manifest, network: IPv4Network) -> dict[Listen, Target]:
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Which Services are a node's to serve."""
+
+    network: IPv4Network
+    proxy_name: str = ""
+
+    def holds(self, service: "_Service") -> bool:
+        """Say whether a Service is within the range and addressed to this proxy."""
+        addressed_to = service.metadata.labels.get(PROXY_NAME_LABEL, "")
+        return addressed_to == self.proxy_name and _within(service.spec.cluster_ip, self.network)
+
+
+def targets(manifest: Manifest, domain: Domain) -> dict[Listen, Target]:
     """Return what to listen on for a Service.
 
-    Headless Services, Services without a selector, addresses outside of the service range and
-    protocols other than TCP are not served.
+    Headless Services, Services without a selector, those of another domain and protocols other than
+    TCP are not served.
     """
     service = _Service.model_validate(manifest)
     spec = service.spec
-    if not spec.selector or not _within(spec.cluster_ip, network):
+    if not spec.selector or not domain.holds(service):
         return {}
     return {
         Listen(spec.cluster_ip, port.port): Target(
