@@ -49,7 +49,7 @@ def _start(stack: ExitStack, directory: Path, programs: Programs) -> Path:
     token = token_hex(16)
     (directory / "tokens.csv").write_text(f'{token},admin,1,"system:masters"\n')
     (directory / "sa.key").write_bytes(_private_key())
-    kubeconfig = _write_kubeconfig(directory / "kubeconfig", f"https://127.0.0.1:{api}", token)
+    kubeconfig = write_kubeconfig(directory / "kubeconfig", f"https://127.0.0.1:{api}", token)
     commands: Mapping[str, list[str]] = {
         "etcd": [str(programs.etcd), *_etcd(directory, etcd, peer)],
         "kube-apiserver": [str(programs.apiserver), *_apiserver(directory, etcd, api)],
@@ -117,7 +117,7 @@ def _private_key() -> bytes:
     )
 
 
-def _write_kubeconfig(path: Path, server: str, token: str) -> Path:
+def write_kubeconfig(path: Path, server: str, token: str) -> Path:
     """Write a kubeconfig; the server's certificate is its own, and it is on loopback."""
     cluster = {"server": server, "insecure-skip-tls-verify": True}
     content = {

@@ -14,6 +14,7 @@ from privatellm.tokens import Token
 from privatellm_operator.reconcile.token.decide import decide
 from privatellm_operator.reconcile.token.facts import (
     ForeignSecret,
+    HiddenSecret,
     InstanceFacts,
     NoSecret,
     OwnSecret,
@@ -108,7 +109,7 @@ def worlds(draw: st.DrawFn) -> TokenWorld:
         if draw(st.booleans())
     )
     secret = draw(
-        st.sampled_from(["none", "refused", "foreign"])
+        st.sampled_from(["none", "refused", "foreign", "hidden"])
         | st.sampled_from([*TOKENS, None])
         | st.text(max_size=60)
     )
@@ -128,6 +129,8 @@ def _secret(request: Any, kind: Any) -> Any:
             return NoSecret()
         case "refused":
             return NoSecret("exceeded quota")
+        case "hidden":
+            return HiddenSecret("forbidden")
         case "foreign":
             return ForeignSecret("is foreign")
         case str():

@@ -11,6 +11,7 @@ from privatellm.tokens import Token
 from privatellm_operator.reconcile.token.decide import decide
 from privatellm_operator.reconcile.token.facts import (
     ForeignSecret,
+    HiddenSecret,
     InstanceFacts,
     NoSecret,
     TokenWorld,
@@ -149,13 +150,34 @@ def test_an_objection_ends_every_key_before_it_is_told(
     assert IssueKey not in kinds_of(plan)
 
 
-@pytest.mark.parametrize(("spec", "facts", "_reason"), OBJECTIONS.values(), ids=OBJECTIONS)
+def test_a_key_that_we_are_not_allowed_to_see_is_not_ended() -> None:
+    """A right that was taken away by mistake must not cost every customer their key."""
+    world = a_world(verifiers=(a_verifier(Token.mint()),), secret=HiddenSecret("forbidden"))
+
+    plan = decide(world, POLICY)
+
+    assert kinds_of(plan) == [WriteStatus]
+    assert reason_of(plan) == "SecretsForbidden"
+    assert plan.requeue_after is not None
+
+
+def test_a_revoked_key_is_ended_even_where_we_may_not_look() -> None:
+    verifiers = (a_verifier(Token.mint()),)
+
+    plan = decide(
+        a_world(a_request(revoked=True), verifiers=verifiers, secret=HiddenSecret("x")), POLICY
+    )
+
+    assert kinds_of(plan) == [RemoveVerifier, WriteStatus]
+
+
+@pytest.mark.parametrize(("spec", "facts", "reason"), OBJECTIONS.values(), ids=OBJECTIONS)
 def test_an_objection_that_was_told_is_not_told_again(
-    spec: dict[str, Any], facts: dict[str, Any], _reason: str
+    spec: dict[str, Any], facts: dict[str, Any], reason: str
 ) -> None:
     world = settled(a_world(a_request(**spec), **facts))
 
-    assert decide(world, POLICY).steps == ()
+    assert decide(world, POLICY).steps == (), reason
 
 
 def test_a_dead_key_is_taken_out_of_our_secret() -> None:

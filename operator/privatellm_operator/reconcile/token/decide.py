@@ -37,7 +37,7 @@ def decide(world: TokenWorld, policy: TokenPolicy) -> Plan:
         return _let_go(world)
     match judge(world, policy):
         case Objection() as objection:
-            return _end_all_keys(world, objection)
+            return _object(world, objection)
         case Grant() as grant:
             return _keep_a_key(world, grant, policy)
 
@@ -48,8 +48,9 @@ def _let_go(world: TokenWorld) -> Plan:
     return Plan((*_remove_all(world), *release))
 
 
-def _end_all_keys(world: TokenWorld, objection: Objection) -> Plan:
+def _object(world: TokenWorld, objection: Objection) -> Plan:
     """Remove every verifier, then the dead key from the customer's Secret, then say why."""
+    ended = _remove_all(world) if objection.ends_keys else ()
     stripped = (
         token_secret.without_key(world.secret.manifest)
         if isinstance(world.secret, OwnSecret)
@@ -58,7 +59,7 @@ def _end_all_keys(world: TokenWorld, objection: Objection) -> Plan:
     said = status.judged(
         world, objection.reason, objection.message, key=None, terms=objection.terms
     )
-    return Plan((*_remove_all(world), *_patched(stripped), *said), objection.retry_after)
+    return Plan((*ended, *_patched(stripped), *said), objection.retry_after)
 
 
 def _keep_a_key(world: TokenWorld, grant: Grant, policy: TokenPolicy) -> Plan:

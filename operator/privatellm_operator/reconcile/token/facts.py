@@ -108,7 +108,18 @@ class OwnSecret:
     held_key_id: str | None
 
 
-SecretFacts = NoSecret | ForeignSecret | OwnSecret
+@dataclass(frozen=True, slots=True)
+class HiddenSecret:
+    """Whether there is a Secret, and what it holds, cannot be known: we have no right to look.
+
+    Attributes:
+        fault: What the API server said.
+    """
+
+    fault: str
+
+
+SecretFacts = NoSecret | HiddenSecret | ForeignSecret | OwnSecret
 
 
 @dataclass(frozen=True, slots=True)

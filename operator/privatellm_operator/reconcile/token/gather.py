@@ -16,6 +16,7 @@ from privatellm.kube import KubeClient, Manifest, kinds
 from privatellm.names import token_secret_name, verifier_name
 from privatellm.verifiers import Verifier
 from privatellm_operator.reconcile.token.facts import (
+    HiddenSecret,
     InstanceFacts,
     NoSecret,
     OwnSecret,
@@ -90,7 +91,10 @@ class TokenGatherer:
         """Return the world with the Secret, and the verifier of the key in it, as they are now."""
         request = known.request
         name, namespace = token_secret_name(request.metadata.name), request.metadata.namespace
-        secret = await self._client.get(kinds.SECRET, name, namespace)
+        try:
+            secret = await self._client.get(kinds.SECRET, name, namespace)
+        except ForbiddenError as error:
+            return replace(known, secret=HiddenSecret(str(error)))
         if secret is None:
             return replace(known, secret=await self._no_secret(known))
         verifiers = (*known.verifiers, *await self._overlooked(known, secret))

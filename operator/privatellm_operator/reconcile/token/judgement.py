@@ -1,7 +1,7 @@
 """May this request have a key at all? An :class:`Objection`, or a :class:`Grant` with what a key needs.
 
 A ladder, ordered by finality: what the customer and the clock decided for good comes before what can
-still change. An objection ends every live key of the request.
+still change. An objection ends every live key of the request, unless it is only that we cannot see.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from privatellm.errors import InvalidInputError
 from privatellm.names import token_secret_name
 from privatellm_operator.reconcile.token.facts import (
     ForeignSecret,
+    HiddenSecret,
     InstanceFacts,
     NoSecret,
     OwnSecret,
@@ -33,12 +34,14 @@ class Objection:
         message: What is wrong and what to do.
         terms: The request's terms, where they can be told.
         retry_after: Seconds until another look is worth it; ``None`` when only an edit can help.
+        ends_keys: Whether keys that live must end; not so when nothing speaks against them.
     """
 
     reason: Reason
     message: str
     terms: Terms | None = None
     retry_after: float | None = None
+    ends_keys: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,15 @@ def _undeliverable(world: TokenWorld, terms: Terms) -> Objection | None:
                 f"The Secret {name} may not be created: {refusal}",
                 terms,
                 WAITING_SECONDS,
+            )
+        case HiddenSecret(fault):
+            return Objection(
+                Reason.SECRETS_FORBIDDEN,
+                f"The operator may not handle Secrets here; ask the platform team to onboard this "
+                f"namespace. {fault}",
+                terms,
+                WAITING_SECONDS,
+                ends_keys=False,
             )
         case NoSecret() | OwnSecret():
             return None

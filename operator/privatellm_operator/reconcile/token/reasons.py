@@ -23,6 +23,9 @@ class Reason(StrEnum):
     SECRET_REFUSED = "SecretRefused"  # noqa: S105 - a reason, not a secret
     """The API server does not let us create the Secret: quota, policy, a namespace that goes away."""
 
+    SECRETS_FORBIDDEN = "SecretsForbidden"
+    """The operator has no right to Secrets in the namespace: it was not onboarded, or no longer is."""
+
     INVALID_DURATION = "InvalidDuration"
     """A duration of the spec cannot be counted with."""
 
@@ -40,7 +43,12 @@ def phase_of(reason: Reason) -> TokenPhase:
             return TokenPhase.READY
         case Reason.INSTANCE_NOT_READY | Reason.INSTANCE_NOT_FOUND:
             return TokenPhase.PENDING
-        case Reason.SECRET_CONFLICT | Reason.SECRET_REFUSED | Reason.INVALID_DURATION:
+        case (
+            Reason.SECRET_CONFLICT
+            | Reason.SECRET_REFUSED
+            | Reason.SECRETS_FORBIDDEN
+            | Reason.INVALID_DURATION
+        ):
             return TokenPhase.FAILED
         case Reason.EXPIRED:
             return TokenPhase.EXPIRED

@@ -17,6 +17,7 @@ _TOLD_AS_WARNING = frozenset(
         Reason.INSTANCE_NOT_FOUND,
         Reason.SECRET_CONFLICT,
         Reason.SECRET_REFUSED,
+        Reason.SECRETS_FORBIDDEN,
         Reason.INVALID_DURATION,
     }
 )
