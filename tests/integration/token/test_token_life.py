@@ -49,6 +49,23 @@ async def test_a_request_gets_a_key_that_opens_its_instance(
     assert await phase_and_reason(tenant) == ("Ready", "KeyReady")
 
 
+async def test_the_edge_knows_a_key_before_the_customer_and_the_request_before_both(
+    tenant: Tenant, operator: TokenOperator, fragile: FragileClient
+) -> None:
+    await tenant.order()
+    await tenant.ask()
+
+    await operator.reconcile(tenant.namespace, REQUEST)
+
+    written = [(method, path.rsplit("/", 2)[-2:]) for method, path in fragile.writes]
+    assert written[:4] == [
+        ("PATCH", ["apitokenrequests", REQUEST]),
+        ("PUT", [REQUEST, "status"]),
+        ("POST", [tenant.token_namespace, "secrets"]),
+        ("POST", [tenant.namespace, "secrets"]),
+    ]
+
+
 async def test_the_secret_belongs_to_the_request_and_is_found_by_the_chat_ui(
     tenant: Tenant, operator: TokenOperator
 ) -> None:

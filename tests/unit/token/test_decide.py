@@ -253,8 +253,11 @@ def test_keys_to_an_earlier_instance_of_the_name_stay_dead() -> None:
     assert issue_of(plan).occasion is Occasion.INSTANCE_RECREATED
 
 
-def test_a_verifier_whose_plaintext_a_crash_lost_is_removed_and_the_key_before_it_kept() -> None:
-    request, token = a_request(), Token.mint()
+@pytest.mark.parametrize("spec", [{}, {"rotation": {"every": "9h", "overlap": "9h"}}], ids=str)
+def test_a_verifier_whose_plaintext_a_crash_lost_goes_and_the_key_before_it_stays(
+    spec: dict[str, Any],
+) -> None:
+    request, token = a_request(**spec), Token.mint()
     kept, lost = a_verifier(token), a_verifier(Token.mint(), issued=NOW)
 
     plan = decide(a_world(request, verifiers=(kept, lost), secret=a_secret(request, token)), POLICY)
