@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from privatellm.backend_keys import PlatformKey
-from privatellm.kube import KubeClient
-from privatellm_operator.queue import WorkQueue
+from privatellm.kube import KubeClient, Manifest
+from privatellm.kube.kinds import Kind
+from privatellm_operator.queue import Key, WorkQueue
 from privatellm_operator.settings import Settings
 from privatellm_operator.world.cache import World
+from privatellm_operator.world.routing import keys_of, platform_key
 
 Clock = Callable[[], datetime]
 """Tells the time in UTC."""
@@ -38,3 +40,19 @@ class ProcessContext:
     world: World
     queue: WorkQueue
     clock: Clock = utc_now
+
+    def wrote(self, kind: Kind, answer: Manifest, *, by: Key) -> None:
+        """Take note of a pass's own write and wake the passes of others that depend on it.
+
+        The write's echo will be no news, so nobody else would tell them.
+
+        Args:
+            kind: What was written.
+            answer: What the API server made of it.
+            by: Whose pass wrote it; that one knows already.
+        """
+        if self.world.observe(kind, "MODIFIED", answer):
+            shared = platform_key(self.settings.pod.namespace)
+            for key in keys_of(kind, answer, self.world, shared):
+                if key != by:
+                    self.queue.add(key)

@@ -20,7 +20,6 @@ from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.lease import Lease, LeaseSettings
 from privatellm_operator.context import ProcessContext
-from privatellm_operator.handlers import routing
 from privatellm_operator.handlers.arrivals import Arrivals
 from privatellm_operator.handlers.login import add_login
 from privatellm_operator.handlers.namespaced import NamespacedWatches
@@ -33,6 +32,7 @@ from privatellm_operator.reconcile.platform.catalogue import Catalogue
 from privatellm_operator.reconcile.token.sweep import VerifierSweep
 from privatellm_operator.settings import Settings
 from privatellm_operator.wiring import build_reconcilers
+from privatellm_operator.world import routing
 from privatellm_operator.world.cache import World
 from privatellm_operator.world.sync import refresh_patiently
 

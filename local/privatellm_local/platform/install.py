@@ -98,5 +98,6 @@ def _rolled_out(deployment: Manifest | None) -> bool:
 
 
 def _established(crd: Manifest | None) -> bool:
-    conditions = (crd or {}).get("status", {}).get("conditions", [])
+    # The API server writes `conditions: null` before it has any.
+    conditions = (crd or {}).get("status", {}).get("conditions") or []
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)

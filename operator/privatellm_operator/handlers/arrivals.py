@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from privatellm.kube import Manifest
 from privatellm.kube.kinds import Kind
-from privatellm_operator.handlers.routing import keys_of
 from privatellm_operator.queue import Key, WorkQueue
 from privatellm_operator.world.cache import World
+from privatellm_operator.world.routing import keys_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from privatellm.errors import (
 from privatellm.kube import KubeClient
 from privatellm.kube.kinds import Kind
 from privatellm_operator.handlers.arrivals import Arrivals
-from privatellm_operator.handlers.routing import dependants_in
+from privatellm_operator.world.routing import dependants_in
 
 log = structlog.get_logger(__name__)
 

@@ -3,7 +3,7 @@
 Three sources write here: the list at start and the periodic relist, kopf's events, and the answers to our
 own writes. They arrive in any order, so the newer ``resourceVersion`` of an object wins; comparing them as
 numbers is what the API promises since Kubernetes 1.35 and what etcd always did. Because our own answers are
-in here already, their echo is no news and causes no pass.
+in here already, their echo is no news and causes no pass: ``ProcessContext.wrote`` wakes the others.
 
 Manifests in here are shared and must not be changed.
 """

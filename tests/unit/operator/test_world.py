@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from operator_objects import instance_manifest, model_manifest
 from privatellm import labels
 from privatellm.kube import Listing, kinds
-from privatellm_operator.handlers.routing import all_parents, dependants_in, keys_of, platform_key
 from privatellm_operator.queue import Key
 from privatellm_operator.world.cache import World
+from privatellm_operator.world.routing import all_parents, dependants_in, keys_of, platform_key
 
 PLATFORM = platform_key("private-llm-system")
 

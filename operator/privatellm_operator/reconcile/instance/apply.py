@@ -7,10 +7,11 @@ have, which the API server takes as "create only"; one that exists is applied wi
 
 from privatellm import labels
 from privatellm.api.llm_instance import LLMInstance, LLMInstanceStatus
-from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm.kube import Manifest, kinds
 from privatellm.kube.kinds import Kind
+from privatellm_operator.context import ProcessContext
+from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.instance.plan import Delete, Step, Strip, Write
-from privatellm_operator.world.cache import World
 
 NEVER_A_VERSION = "1"
 """etcd counts from 1 for the empty store, so its first object has version 2. An apply that expects version
@@ -20,9 +21,10 @@ NEVER_A_VERSION = "1"
 class InstanceWriter:
     """Writes an instance, its status and its children."""
 
-    def __init__(self, client: KubeClient, world: World) -> None:
-        self._client = client
-        self._world = world
+    def __init__(self, context: ProcessContext) -> None:
+        self._context = context
+        self._client = context.client
+        self._world = context.world
 
     async def carry_out(self, step: Step, namespace: str) -> None:
         """Do one step.
@@ -62,7 +64,7 @@ class InstanceWriter:
         return LLMInstance.parse(answer)
 
     async def report(self, instance: LLMInstance, status: LLMInstanceStatus) -> None:
-        """Write the status."""
+        """Write the status; keys that wait for the instance look again."""
         metadata = instance.metadata
         manifest = {
             "apiVersion": kinds.LLM_INSTANCE.api_version,
@@ -80,7 +82,8 @@ class InstanceWriter:
             field_manager=labels.FIELD_MANAGER,
             subresource="status",
         )
-        self._note(kinds.LLM_INSTANCE, answer)
+        own = Key(kinds.LLM_INSTANCE, metadata.namespace, metadata.name)
+        self._context.wrote(kinds.LLM_INSTANCE, answer, by=own)
 
     async def _apply(self, kind: Kind, manifest: Manifest, uid: str | None) -> None:
         guard = {"uid": uid} if uid else {"resourceVersion": NEVER_A_VERSION}

@@ -31,7 +31,7 @@ class InstanceReconciler:
         self._context = context
         self._revoker = revoker
         self._gatherer = InstanceGatherer(context.client, context.world, context.settings.caps)
-        self._writer = InstanceWriter(context.client, context.world)
+        self._writer = InstanceWriter(context)
         self._recorder = EventRecorder(context.client, context.clock, context.settings.pod.name)
 
     async def reconcile(self, key: Key) -> float | None:

@@ -58,7 +58,7 @@ class CatalogueReconciler:
     """Keeps each model of the catalogue's files in the cluster."""
 
     def __init__(self, context: ProcessContext, catalogue: Catalogue) -> None:
-        self._client = context.client
+        self._context = context
         self._store = context.world[kinds.LLM_MODEL]
         self._catalogue = catalogue
 
@@ -69,11 +69,10 @@ class CatalogueReconciler:
             return None
         live = self._store.get("", key.name)
         if live is None or not matches(live, desired):
-            self._store.put(
-                await self._client.apply(
-                    kinds.LLM_MODEL, desired, field_manager=labels.FIELD_MANAGER
-                )
+            answer = await self._context.client.apply(
+                kinds.LLM_MODEL, desired, field_manager=labels.FIELD_MANAGER
             )
+            self._context.wrote(kinds.LLM_MODEL, answer, by=key)
         return None
 
 
