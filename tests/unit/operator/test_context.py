@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from operator_objects import instance_manifest, model_manifest, settings
 from privatellm.backend_keys import PlatformKey
@@ -22,7 +23,9 @@ class NoticingQueue(WorkQueue):
         super().__init__()
         self.asked: list[Key] = []
 
+    @override
     def add(self, key: Key) -> None:
+        """Note the key and do nothing."""
         self.asked.append(key)
 
 
