@@ -45,6 +45,16 @@ PASSED_VARIABLES = (
     "no_proxy",
 )
 
+ASKED_VARIABLES = {
+    *USER_SETTINGS,
+    *PASSED_VARIABLES,
+    "GOENV",
+    "GOPATH",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+}
+"""What ``go env`` needs to find the settings."""
+
 FIXED_SETTINGS = {
     "CGO_ENABLED": "0",
     "GOENV": "off",
@@ -114,10 +124,12 @@ def environment(
 
 
 def _user_settings(toolchain: Toolchain, user: Mapping[str, str]) -> dict[str, str]:
+    # Settings that change builds are left out here too: a bad one would make even `go env` fail.
+    asked = {name: value for name, value in user.items() if name in ASKED_VARIABLES}
     try:
         answer = subprocess.run(
             [toolchain.go, "env", "-json", *USER_SETTINGS],
-            env={**user, "GOROOT": str(toolchain.root), "GOTOOLCHAIN": "local", "GOWORK": "off"},
+            env={**asked, "GOROOT": str(toolchain.root), "GOTOOLCHAIN": "local", "GOWORK": "off"},
             capture_output=True,
             check=True,
             text=True,
@@ -134,4 +146,4 @@ def _is_writable(directory: str) -> bool:
     if not path.is_absolute():
         return False
     existing = next(parent for parent in (path, *path.parents) if parent.exists())
-    return os.access(existing, os.W_OK | os.X_OK)
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)

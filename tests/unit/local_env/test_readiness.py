@@ -1,0 +1,179 @@
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from privatellm_local import completion, overview, readiness
+from privatellm_local.errors import StartError
+from privatellm_local.overview import State
+from privatellm_local.paths import StatePaths
+from privatellm_local.processes import identity, status
+from privatellm_local.processes.status import ComponentState, ComponentStatus, SupervisorStatus
+from privatellm_local.progress import SilentProgress
+
+NOW = datetime(2026, 11, 30, 12, 0, 30, tzinfo=UTC)
+STARTED = NOW.replace(second=0)
+GENERATION = "g2"
+
+Publish = Callable[..., SupervisorStatus]
+
+
+def _component(state: ComponentState, **facts: object) -> ComponentStatus:
+    item = ComponentStatus(name="etcd", state=state, address="https://127.0.0.1:20003")
+    return item.model_copy(update=facts)
+
+
+@pytest.fixture
+def publish(paths: StatePaths) -> Publish:
+    """Publishes a status in the name of this process, as a supervisor does."""
+
+    def published(*components: ComponentStatus, **facts: object) -> SupervisorStatus:
+        current = SupervisorStatus(
+            supervisor=identity.myself(),
+            started_at=STARTED,
+            generation=GENERATION,
+            components=components,
+        ).model_copy(update=facts)
+        status.write(paths, current)
+        return current
+
+    return published
+
+
+async def _wait(paths: StatePaths) -> SupervisorStatus:
+    return await readiness.wait_until_ready(paths, GENERATION, SilentProgress())
+
+
+async def test_waiting_ends_when_everything_is_ready(paths: StatePaths, publish: Publish) -> None:
+    """The status that says so is returned."""
+    current = publish(_component(ComponentState.READY))
+
+    assert await _wait(paths) == current
+
+
+async def test_a_component_that_keeps_ending_is_reported_early(
+    paths: StatePaths, publish: Publish
+) -> None:
+    """With its last words and where to read more, long before the deadline."""
+    publish(
+        _component(
+            ComponentState.BACKOFF,
+            restarts=readiness.HOPELESS_RESTARTS,
+            message="exited with code 1: address already in use",
+        )
+    )
+
+    with pytest.raises(StartError) as caught:
+        await _wait(paths)
+
+    assert "etcd does not stay up, it exited with code 1: address already in use" in str(
+        caught.value
+    )
+    assert str(paths.log("etcd")) in str(caught.value)
+
+
+async def test_a_component_that_is_slow_is_named_at_the_deadline(
+    paths: StatePaths, publish: Publish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the last line of its log."""
+    monkeypatch.setattr(readiness, "START_SECONDS", 0.05)
+    paths.log("etcd").write_text("waiting for the disk\n")
+    publish(_component(ComponentState.STARTING))
+
+    with pytest.raises(StartError, match=r"etcd did not become ready.*waiting for the disk"):
+        await _wait(paths)
+
+
+async def test_a_supervisor_that_ended_is_noticed(paths: StatePaths) -> None:
+    """Nobody waits for the dead."""
+    paths.log("supervisor").write_text("MemoryError\n")
+
+    with pytest.raises(StartError, match=r"The supervisor ended.*MemoryError"):
+        await _wait(paths)
+
+
+async def test_readiness_of_an_older_file_does_not_count(
+    paths: StatePaths, publish: Publish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The supervisor must have read the file first."""
+    monkeypatch.setattr(readiness, "START_SECONDS", 0.05)
+    publish(_component(ComponentState.READY), generation="g1")
+
+    with pytest.raises(StartError):
+        await _wait(paths)
+
+
+def test_an_environment_is_complete_with_the_supervisor_that_up_finished_with(
+    paths: StatePaths, publish: Publish
+) -> None:
+    """The demo is part of it only when it was wanted."""
+    current = publish(_component(ComponentState.READY))
+    completion.record(paths, current, demo=False)
+
+    assert completion.is_complete(paths, demo=False)
+    assert not completion.is_complete(paths, demo=True)
+
+
+def test_a_marker_of_an_earlier_supervisor_is_worth_nothing(
+    paths: StatePaths, publish: Publish
+) -> None:
+    """After a crash everything is looked at again."""
+    current = publish(_component(ComponentState.READY))
+    earlier = current.supervisor.model_copy(update={"start_ticks": 1})
+    completion.record(paths, current.model_copy(update={"supervisor": earlier}), demo=True)
+
+    assert completion.read(paths) is None
+    assert not completion.is_complete(paths, demo=True)
+
+
+@pytest.mark.parametrize(
+    ("state", "is_stopping", "is_recorded", "expected"),
+    [
+        (ComponentState.READY, False, True, State.READY),
+        (ComponentState.READY, False, False, State.STARTING),
+        (ComponentState.UNREADY, False, True, State.STARTING),
+        (ComponentState.READY, True, True, State.STOPPING),
+    ],
+)
+def test_the_state_of_the_whole_follows_from_its_parts(
+    paths: StatePaths,
+    publish: Publish,
+    state: ComponentState,
+    is_stopping: bool,
+    is_recorded: bool,
+    expected: State,
+) -> None:
+    """Ready means that up has finished and every component is ready now."""
+    current = publish(_component(state), stopping=is_stopping)
+    if is_recorded:
+        completion.record(paths, current, demo=True)
+
+    assert overview.look(paths, NOW).state is expected
+
+
+def test_an_environment_that_does_not_run_is_stopped(paths: StatePaths) -> None:
+    """Looking at it is no error."""
+    seen = overview.look(paths, NOW)
+
+    assert seen.state is State.STOPPED
+    assert seen.components == ()
+    assert seen.plan is None
+
+
+def test_every_component_shows_process_age_and_trouble(paths: StatePaths, publish: Publish) -> None:
+    """The supervisor itself comes first."""
+    me = identity.myself()
+    publish(
+        _component(
+            ComponentState.READY, process=me, started_at=STARTED, restarts=2, message="was ended"
+        )
+    )
+
+    supervisor, etcd = overview.look(paths, NOW).components
+
+    assert (supervisor.name, supervisor.pid, supervisor.uptime_seconds) == (
+        "supervisor",
+        me.pid,
+        30,
+    )
+    assert (etcd.name, etcd.pid, etcd.uptime_seconds, etcd.restarts) == ("etcd", me.pid, 30, 2)

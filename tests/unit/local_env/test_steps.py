@@ -1,0 +1,212 @@
+import asyncio
+import os
+import signal
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from privatellm_local import cluster_objects, environment, files, freshness, host_node, state, steps
+from privatellm_local.addresses import AddressPlan
+from privatellm_local.errors import AddressError, NotRunningError, StateError
+from privatellm_local.locking import turn
+from privatellm_local.node.config import NodeConfig
+from privatellm_local.node.storage import PROVISIONER
+from privatellm_local.paths import CachePaths, StatePaths
+from privatellm_local.pki import inventory
+from privatellm_local.progress import SilentProgress
+from privatellm_local.state import EnvironmentState
+from privatellm_local.steps import Options
+
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
+STATE = EnvironmentState(slot=1, edge_port=20_020, created_at=NOW)
+
+
+def _pod(
+    *, ready: bool = True, started: datetime | None = NOW, leaving: bool = False
+) -> dict[str, Any]:
+    running = {"running": {"startedAt": started.isoformat()}} if started else {"waiting": {}}
+    return {
+        "metadata": {"name": "p"} | ({"deletionTimestamp": NOW.isoformat()} if leaving else {}),
+        "status": {"containerStatuses": [{"ready": ready, "state": running}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_running", "expected"),
+    [(None, True, 20_020), (20_020, True, 20_020), (8080, False, 8080)],
+)
+def test_a_stopped_environment_can_move_its_edge(
+    wanted: int | None, is_running: bool, expected: int
+) -> None:
+    """Nothing else of its state changes."""
+    changed = steps.with_edge_port(STATE, wanted, is_running=is_running)
+
+    assert changed == STATE.model_copy(update={"edge_port": expected})
+
+
+def test_a_running_environment_keeps_its_edge() -> None:
+    """The message says which port it has and how to change it."""
+    with pytest.raises(AddressError, match=r"edge port 20020, not 8080.*privatellm down"):
+        steps.with_edge_port(STATE, 8080, is_running=True)
+
+
+def test_the_demo_is_the_last_step_when_it_is_wanted(paths: StatePaths, cache: CachePaths) -> None:
+    """And there is none when it is not."""
+    with_demo = steps.steps_for(Options(paths, cache))
+    without = steps.steps_for(Options(paths, cache, demo=False))
+
+    assert [step.name for step in with_demo] == [*(step.name for step in without), "demo"]
+
+
+def test_the_host_node_understands_its_configuration(
+    paths: StatePaths, cache: CachePaths, plan: AddressPlan
+) -> None:
+    """What we write is what the node reads."""
+    file = host_node.configuration_file(paths)
+    file.write_text(host_node.configuration(paths, cache, plan))
+
+    config = NodeConfig.load(file)
+
+    assert config.pod_cidr == plan.pod_cidr
+    assert config.kubelet_port == plan.kubelet
+    assert config.images
+
+
+def test_volumes_are_provisioned_by_the_node_that_serves_the_class() -> None:
+    """Both sides use one name."""
+    assert host_node.storage_class()["provisioner"] == PROVISIONER
+
+
+def test_people_are_administrators_by_a_binding_that_can_be_taken_away() -> None:
+    """Only the bootstrap user is beyond RBAC."""
+    bindings = {
+        item["metadata"]["name"]: item
+        for item in cluster_objects.objects()
+        if item["kind"] == "ClusterRoleBinding"
+    }
+
+    assert bindings[inventory.ADMINISTRATORS]["roleRef"]["name"] == "cluster-admin"
+    assert bindings[host_node.ROLE]["subjects"][0]["name"] == inventory.NODE.common_name
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        ([_pod()], True),
+        ([_pod(), _pod(ready=False, leaving=True)], True),
+        ([], False),
+        ([_pod(leaving=True)], False),
+        ([_pod(), _pod(ready=False)], False),
+        ([_pod(started=NOW - timedelta(seconds=1))], False),
+        ([_pod(started=None)], False),
+        ([{"metadata": {}, "status": {}}], False),
+    ],
+    ids=[
+        "ready since the start",
+        "a leaving pod does not count",
+        "no pods",
+        "only leaving pods",
+        "one is not ready",
+        "ready before the start",
+        "not running",
+        "nothing is known yet",
+    ],
+)
+def test_only_containers_of_this_start_count_as_ready(
+    pods: list[dict[str, Any]], expected: bool
+) -> None:
+    """After a crash the cluster remembers yesterday's readiness."""
+    since = NOW + timedelta(microseconds=999_999)
+
+    assert freshness.are_fresh(tuple(pods), since) is expected
+
+
+def test_a_question_to_an_environment_that_does_not_run_says_how_to_start_one(
+    paths: StatePaths,
+) -> None:
+    """Both for a directory without state and for one that was stopped."""
+    with pytest.raises(NotRunningError, match="privatellm up"):
+        environment.require_running(paths)
+
+    state.save(paths, STATE)
+    with pytest.raises(NotRunningError, match="privatellm up"):
+        environment.require_running(paths)
+
+
+async def test_stopping_what_does_not_exist_is_no_error(tmp_path: Path, cache: CachePaths) -> None:
+    """And it makes no directory."""
+    paths = StatePaths(tmp_path / "absent")
+
+    assert not await environment.down(paths, cache, SilentProgress(), purge=True)
+    assert not paths.root.exists()
+
+
+async def test_purging_removes_only_environments(tmp_path: Path, cache: CachePaths) -> None:
+    """Other people's files are refused before anything is touched."""
+    (tmp_path / "thesis.tex").touch()
+
+    with pytest.raises(StateError):
+        await environment.down(StatePaths(tmp_path), cache, SilentProgress(), purge=True)
+
+    assert (tmp_path / "thesis.tex").exists()
+
+
+@pytest.mark.parametrize("content", ['{"version": 0}', "{"], ids=["older release", "damaged"])
+async def test_purging_works_on_what_up_refuses(
+    paths: StatePaths, cache: CachePaths, content: str
+) -> None:
+    """The message of `up` promises it."""
+    paths.state_file.write_text(content)
+
+    await environment.down(paths, cache, SilentProgress(), purge=True)
+
+    assert not paths.root.exists()
+
+
+HOLDER = """
+import asyncio, sys
+from pathlib import Path
+from privatellm_local.locking import turn
+from privatellm_local.paths import StatePaths
+from privatellm_local.progress import SilentProgress
+
+async def hold():
+    async with turn(StatePaths(Path(sys.argv[1])), SilentProgress(), interrupt=False):
+        print("held", flush=True)
+        await asyncio.sleep(600)
+
+asyncio.run(hold())
+"""
+
+
+async def test_down_ends_an_up_that_is_under_way(paths: StatePaths) -> None:
+    """A person who says stop does not wait for a start to finish."""
+    holder = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", HOLDER, str(paths.root), stdout=asyncio.subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    assert await holder.stdout.readline() == b"held\n"
+
+    async with asyncio.timeout(10), turn(paths, SilentProgress(), interrupt=True):
+        pass
+
+    assert await holder.wait() == -signal.SIGTERM
+
+
+async def test_a_second_up_waits_for_the_first(paths: StatePaths) -> None:
+    """It gets its turn when the lock is free."""
+    with files.exclusive_lock(paths.lock_file):
+        waiting = asyncio.create_task(_take_turn(paths))
+        done, _ = await asyncio.wait({waiting}, timeout=0.1)
+        assert not done
+
+    async with asyncio.timeout(5):
+        await waiting
+
+
+async def _take_turn(paths: StatePaths) -> None:
+    async with turn(paths, SilentProgress(), interrupt=False):
+        assert str(os.getpid()) in paths.lock_file.read_text()
