@@ -238,6 +238,28 @@ async def test_a_verifier_in_the_customers_namespace_is_none(
     assert (await tenant.data())["OPENAI_API_KEY"] == issued
 
 
+async def test_a_planted_secret_cannot_make_the_operator_remove_a_victims_verifier(
+    tenant: Tenant, operator: TokenOperator, issued: str
+) -> None:
+    """The customer names a Secret like the victim's verifier and lets their own request end."""
+    (victim,) = await tenant.verifiers()
+    await tenant.ask(name="attacker")
+    await operator.reconcile(tenant.namespace, "attacker")
+    attacker = await tenant.request("attacker")
+    assert attacker is not None
+    planted = victim.to_secret(tenant.namespace)
+    planted["metadata"]["labels"][labels.REQUEST_UID] = attacker.metadata.uid
+    await tenant.client.create(kinds.SECRET, planted)
+
+    await operator.reconcile(tenant.namespace, "attacker")
+    await tenant.strip_finalizers(name="attacker")
+    await tenant.withdraw(name="attacker")
+    await operator.reconcile(tenant.namespace, "attacker")
+
+    assert await tenant.verifiers() == (victim,)
+    assert await tenant.opens(issued)
+
+
 async def test_a_damaged_verifier_is_removed(
     tenant: Tenant, operator: TokenOperator, issued: str
 ) -> None:

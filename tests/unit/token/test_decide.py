@@ -161,6 +161,16 @@ def test_a_key_that_we_are_not_allowed_to_see_is_not_ended() -> None:
     assert plan.requeue_after is not None
 
 
+def test_a_key_to_an_earlier_instance_is_ended_even_where_we_may_not_look() -> None:
+    earlier = a_verifier(Token.mint(), instance_uid=OTHER_INSTANCE_UID)
+    world = a_world(verifiers=(a_verifier(Token.mint()), earlier), secret=HiddenSecret("forbidden"))
+
+    plan = decide(world, POLICY)
+
+    assert kinds_of(plan) == [RemoveVerifier, WriteStatus]
+    assert plan.steps[0] == RemoveVerifier(verifier_name(earlier.key_id))
+
+
 def test_a_revoked_key_is_ended_even_where_we_may_not_look() -> None:
     verifiers = (a_verifier(Token.mint()),)
 

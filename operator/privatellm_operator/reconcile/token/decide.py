@@ -49,8 +49,8 @@ def _let_go(world: TokenWorld) -> Plan:
 
 
 def _object(world: TokenWorld, objection: Objection) -> Plan:
-    """Remove every verifier, then the dead key from the customer's Secret, then say why."""
-    ended = _remove_all(world) if objection.ends_keys else ()
+    """End the keys that must end, take the dead one out of the customer's Secret, then say why."""
+    ended = _remove_all(world) if objection.ends_keys else _remove_strangers(world)
     stripped = (
         token_secret.without_key(world.secret.manifest)
         if isinstance(world.secret, OwnSecret)
@@ -114,6 +114,13 @@ def _seconds_until(now: datetime, moments: Iterator[datetime]) -> float | None:
 def _remove_all(world: TokenWorld) -> Steps:
     names = (*(verifier_name(v.key_id) for v in world.verifiers), *world.damaged)
     return tuple(RemoveVerifier(name) for name in sorted(names))
+
+
+def _remove_strangers(world: TokenWorld) -> Steps:
+    """Remove what opens another instance than there is now: no Secret could make it right again."""
+    uid = world.instance.uid if world.instance else None
+    strangers = (v.key_id for v in world.verifiers if v.instance_uid != uid)
+    return tuple(RemoveVerifier(verifier_name(key_id)) for key_id in sorted(strangers))
 
 
 def _patched(patch: dict[str, Any] | None) -> Steps:
