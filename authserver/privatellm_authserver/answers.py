@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
-from privatellm_authserver.decision import Allowed, Reason
-from privatellm_authserver.headers import KEY_ID
+from privatellm_authserver.decision import Reason
+from privatellm_authserver.index import Allowed
 
 Message = dict[str, Any]
 """One message of the ASGI protocol."""
@@ -18,7 +18,6 @@ Message = dict[str, Any]
 RETRY_AFTER_SECONDS: Final = 5
 """When a client may ask again after we could not decide."""
 
-_NO_CONTENT: Final = (b"content-length", b"0")
 NO_BODY: Final[Message] = {"type": "http.response.body", "body": b""}
 
 
@@ -100,17 +99,7 @@ def answer_of(denial: Denial) -> Answer:
 
 def start_of(allowed: Allowed) -> Message:
     """Return the first message of the answer to an allowed request; :data:`NO_BODY` is the second."""
-    instance = allowed.instance
-    return {
-        "type": "http.response.start",
-        "status": 200,
-        "headers": [
-            _NO_CONTENT,
-            instance.authorization,
-            (KEY_ID, allowed.key_id),
-            instance.identity,
-        ],
-    }
+    return {"type": "http.response.start", "status": 200, "headers": allowed.headers}
 
 
 def _answer(status: HTTPStatus, body: bytes, extra: Iterable[tuple[bytes, bytes]]) -> Answer:

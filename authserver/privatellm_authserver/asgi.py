@@ -14,9 +14,9 @@ from privatellm_authserver import clocks
 from privatellm_authserver.answers import ANSWERS, NO_BODY, NOT_FOUND, Answer, start_of
 from privatellm_authserver.audit import AuditLog
 from privatellm_authserver.clocks import Moment, Uptime
-from privatellm_authserver.decision import Allowed, verify
+from privatellm_authserver.decision import verify
 from privatellm_authserver.headers import FactReader
-from privatellm_authserver.index import TokenIndex
+from privatellm_authserver.index import Allowed, TokenIndex
 from privatellm_authserver.metrics import Meter
 
 Scope = MutableMapping[str, Any]

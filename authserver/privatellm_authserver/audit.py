@@ -13,8 +13,9 @@ import structlog
 
 from privatellm.tokens import KEY_ID_PATTERN
 from privatellm_authserver.clocks import Moment
-from privatellm_authserver.decision import Allowed, Reason
+from privatellm_authserver.decision import Reason
 from privatellm_authserver.headers import RequestFacts
+from privatellm_authserver.index import Allowed
 from privatellm_authserver.paths import loggable
 
 DEFAULT_LINES_PER_SECOND: Final = 10.0
@@ -39,11 +40,10 @@ class RateLimit:
 
     def admits(self, uptime: float) -> bool:
         """Say whether one more may happen now."""
-        due = max(uptime, self._due)
-        if due - uptime > self._tolerance:
+        if self._due - uptime > self._tolerance:
             self.suppressed += 1
             return False
-        self._due = due + self._interval
+        self._due = max(self._due, uptime) + self._interval
         return True
 
     def take_suppressed(self) -> int:

@@ -7,6 +7,7 @@ hence the time since boot including suspension, which also reads the same in eve
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 _SINCE_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -30,6 +31,5 @@ class Moment(NamedTuple):
     uptime: float
 
 
-def uptime() -> float:
-    """Return the seconds since the machine booted, suspension included."""
-    return time.clock_gettime(_SINCE_BOOT)
+uptime: Final[Uptime] = partial(time.clock_gettime, _SINCE_BOOT)
+"""Return the seconds since the machine booted, suspension included."""

@@ -8,11 +8,11 @@ because the index hands out a verifier that fits nothing in its place.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from privatellm_authserver.clocks import Moment
 from privatellm_authserver.headers import RequestFacts
-from privatellm_authserver.index import Entry, Instance, TokenIndex
+from privatellm_authserver.index import Allowed, Entry, TokenIndex
 from privatellm_authserver.paths import ALLOWED
 
 
@@ -43,18 +43,6 @@ class Reason(StrEnum):
     PATH_NOT_ALLOWED = "path_not_allowed"
 
 
-class Allowed(NamedTuple):
-    """The request may pass.
-
-    Attributes:
-        key_id: The key that opened the door.
-        instance: What lies behind it.
-    """
-
-    key_id: bytes
-    instance: Instance
-
-
 @dataclass(frozen=True, slots=True)
 class Denied:
     """The request must not pass."""
@@ -80,7 +68,7 @@ def verify(facts: RequestFacts, index: TokenIndex, now: Moment) -> Decision:
         return _DENIED[Reason.INDEX_NOT_FRESH]
     entry = index.find(facts.key_id)
     reason = _against_key(facts, entry, now) or _against_request(facts, entry)
-    return _DENIED[reason] if reason else Allowed(facts.key_id, entry.instance)
+    return _DENIED[reason] if reason else entry.allowed
 
 
 def _against_key(facts: RequestFacts, entry: Entry, now: Moment) -> Reason | None:
@@ -104,7 +92,7 @@ def _against_request(facts: RequestFacts, entry: Entry) -> Reason | None:
     # Without the edge's word on method, path and host there is nothing to judge.
     if not facts.complete:
         return Reason.FACTS_MISSING
-    if facts.slug != entry.instance.slug:
+    if facts.slug != entry.slug:
         return Reason.WRONG_INSTANCE
     # Harmless to us, but a reader behind us might take it for ours.
     if facts.aliased:

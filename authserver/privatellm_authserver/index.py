@@ -6,8 +6,8 @@ verifier vanished stays for a while as *revoked*: its holder is told so instead 
 never allowed again while it is remembered, even if a verifier of that name came back, and the memory of it
 is bounded in time and number. Nothing survives a restart.
 
-Entries hold what a request needs, computed once: the decoded digest, the instance's answer headers, times
-as floats. 100 000 of them take about 45 MB.
+Entries hold what a request needs, made once: the decoded digest, the answer's headers, times as
+floats. 100 000 of them take about 45 MB.
 """
 
 import math
@@ -22,7 +22,7 @@ from privatellm.backend_keys import PlatformKey
 from privatellm.errors import MalformedVerifierError
 from privatellm.names import verifier_name
 from privatellm.verifiers import DIGEST_BYTES, SALT_BYTES, Digest, Verifier
-from privatellm_authserver.headers import AUTHORIZATION, INSTANCE
+from privatellm_authserver.headers import AUTHORIZATION, INSTANCE, KEY_ID
 
 NOT_BEFORE_TOLERANCE_SECONDS: Final = 60.0
 """How far our clock may lag behind the API server's before a fresh key is refused."""
@@ -34,6 +34,9 @@ REMEMBER_REVOKED_KEYS: Final = 10_000
 """How many revoked keys are remembered at most; the oldest are forgotten first."""
 
 NAME_PREFIX: Final = verifier_name("")
+
+Header = tuple[bytes, bytes]
+NO_CONTENT: Final[Header] = (b"content-length", b"0")
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -51,8 +54,23 @@ class Instance:
     uid: str
     slug: bytes
     namespace: str
-    authorization: tuple[bytes, bytes] = field(repr=False)
-    identity: tuple[bytes, bytes]
+    authorization: Header = field(repr=False)
+    identity: Header
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The decision to let a request in; one per key, made when its verifier arrives.
+
+    Attributes:
+        key_id: The key that opens the door.
+        instance: What lies behind it.
+        headers: The headers of the answer.
+    """
+
+    key_id: bytes
+    instance: Instance
+    headers: tuple[Header, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +79,16 @@ class Entry:
 
     Attributes:
         digest: The decoded hash of its secret.
-        instance: What it opens.
+        allowed: The decision when everything is in order.
+        slug: The slug of the instance it opens.
         valid_from: Unix time from which it is valid, tolerance included.
         not_after: Unix time from which it is expired; infinity for never.
         revoked: Whether its verifier is gone.
     """
 
     digest: Digest
-    instance: Instance
+    allowed: Allowed
+    slug: bytes
     valid_from: float
     not_after: float
     revoked: bool = False
@@ -88,10 +108,12 @@ class EntryReader:
             MalformedVerifierError: when the Secret is not a verifier that the edge may trust.
         """
         verifier = Verifier.from_secret(secret)
-        not_after = verifier.not_after
-        return verifier.key_id.encode(), Entry(
+        key_id, not_after = verifier.key_id.encode(), verifier.not_after
+        instance = self._instance_of(verifier)
+        return key_id, Entry(
             digest=Digest.decode(verifier.hash),
-            instance=self._instance_of(verifier),
+            allowed=_allowed(key_id, instance),
+            slug=instance.slug,
             valid_from=verifier.not_before.timestamp() - NOT_BEFORE_TOLERANCE_SECONDS,
             not_after=math.inf if not_after is None else not_after.timestamp(),
         )
@@ -232,11 +254,17 @@ class TokenIndex:
         return replace(entry, revoked=True)
 
 
+def _allowed(key_id: bytes, instance: Instance) -> Allowed:
+    headers = (NO_CONTENT, instance.authorization, (KEY_ID, key_id), instance.identity)
+    return Allowed(key_id, instance, headers)
+
+
 def _nobody() -> Entry:
     """Return an entry that costs as much as any other, that no secret fits and that is never valid."""
     return Entry(
         digest=Digest(secrets.token_bytes(SALT_BYTES), secrets.token_bytes(DIGEST_BYTES)),
-        instance=Instance("", b"", "", authorization=(b"", b""), identity=(b"", b"")),
+        allowed=_allowed(b"", Instance("", b"", "", (b"", b""), (b"", b""))),
+        slug=b"",
         valid_from=math.inf,
         not_after=math.inf,
     )

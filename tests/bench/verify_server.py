@@ -29,9 +29,9 @@ from privatellm_authserver import clocks
 from privatellm_authserver.answers import ANSWERS, NO_BODY, Message, start_of
 from privatellm_authserver.asgi import Receive, Scope, Send, VerifyApp
 from privatellm_authserver.audit import AuditLog
-from privatellm_authserver.decision import Allowed, verify
+from privatellm_authserver.decision import verify
 from privatellm_authserver.headers import FactReader
-from privatellm_authserver.index import EntryReader, TokenIndex
+from privatellm_authserver.index import Allowed, EntryReader, TokenIndex
 from privatellm_authserver.metrics import Meter
 from privatellm_authserver.serving import listen, make_server
 
@@ -108,8 +108,8 @@ def application(mode: str, index: TokenIndex) -> Any:
     """Return the application of a mode."""
     token, uid = next(tokens(1))
     entry = index.find(token.key_id.encode())
-    assert entry.instance.uid == uid
-    start = start_of(Allowed(token.key_id.encode(), entry.instance))
+    assert entry.allowed.instance.uid == uid
+    start = start_of(entry.allowed)
     if mode == "check":
         return check_app(index)
     if mode == "bare":

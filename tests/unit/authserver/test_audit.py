@@ -10,7 +10,8 @@ from auth_world import CHAT, NOW, UPTIME, Headers, Key, World, question, questio
 from privatellm.tokens import Token
 from privatellm_authserver.audit import BURST_LINES, AuditLog, RateLimit
 from privatellm_authserver.clocks import Moment
-from privatellm_authserver.decision import Allowed, Denied, Reason, verify
+from privatellm_authserver.decision import Denied, Reason, verify
+from privatellm_authserver.index import Allowed
 
 MOMENT = Moment(NOW.timestamp(), UPTIME)
 
@@ -80,7 +81,7 @@ def test_a_denied_request_is_noted_with_its_reason(world: World, lines: list[Any
 def _secrets_of(key: Key, world: World) -> list[str]:
     entry = world.index.find(key.key_id)
     stored = key.secret["data"]["hash"]
-    backend = entry.instance.authorization[1].decode().removeprefix("Bearer ")
+    backend = entry.allowed.instance.authorization[1].decode().removeprefix("Bearer ")
     return [key.token.secret, key.token.reveal(), stored, entry.digest.value.hex(), backend]
 
 

@@ -23,7 +23,8 @@ from auth_world import (
 from privatellm.names import slug_of
 from privatellm.tokens import Token
 from privatellm_authserver.clocks import Moment
-from privatellm_authserver.decision import Allowed, Decision, Denied, Reason, verify
+from privatellm_authserver.decision import Decision, Denied, Reason, verify
+from privatellm_authserver.index import Allowed
 from privatellm_authserver.paths import ALLOWED
 
 FRESH = Moment(NOW.timestamp(), UPTIME)

@@ -20,7 +20,7 @@ def test_an_entry_holds_what_a_request_needs(world: World) -> None:
     """The header with the instance's backend key is made once, not for every request."""
     key = world.key()
 
-    instance = world.index.find(key.key_id).instance
+    instance = world.index.find(key.key_id).allowed.instance
 
     backend_key = PLATFORM_KEY.backend_key(key.uid)
     assert instance.authorization == (b"authorization", f"Bearer {backend_key}".encode())
@@ -32,7 +32,10 @@ def test_keys_of_one_instance_share_what_they_have_in_common(world: World) -> No
     """A thousand keys of one instance hold its backend key once."""
     one, two = world.key(), world.key()
 
-    assert world.index.find(one.key_id).instance is world.index.find(two.key_id).instance
+    assert (
+        world.index.find(one.key_id).allowed.instance
+        is world.index.find(two.key_id).allowed.instance
+    )
 
 
 def test_an_unknown_key_is_compared_with_a_verifier_that_nothing_fits(world: World) -> None:
