@@ -1,0 +1,134 @@
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from privatellm_cli import invocation
+from privatellm_cli import main as cli
+from privatellm_cli.exit_codes import ExitCode
+from privatellm_local.paths import StatePaths
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> StatePaths:
+    """A state directory that nothing runs in."""
+    state = StatePaths(tmp_path / "state")
+    state.create()
+    return state
+
+
+def test_the_status_of_nothing_is_json_too(
+    paths: StatePaths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Programs get the same shape and a code that says no."""
+    code = cli.main(["status", "-o", "json", "--state", str(paths.root)])
+
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert code == ExitCode.NOT_RUNNING
+    assert document["state"] == "stopped"
+    assert document["components"] == []
+    assert document["stateDirectory"] == str(paths.root)
+
+
+def test_the_exports_of_nothing_are_an_error_and_no_output(
+    paths: StatePaths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So that `eval` does nothing."""
+    code = cli.main(["env", "--state", str(paths.root)])
+
+    written = capsys.readouterr()
+    assert code == ExitCode.NOT_RUNNING
+    assert written.out == ""
+    assert "privatellm up" in written.err
+
+
+def test_stopping_nothing_succeeds(paths: StatePaths, capsys: pytest.CaptureFixture[str]) -> None:
+    """Down is about the outcome."""
+    code = cli.main(["down", "--state", str(paths.root / "absent")])
+
+    assert code == ExitCode.OK
+    assert capsys.readouterr().out.startswith("Nothing runs in")
+
+
+def test_a_log_is_printed_as_it_is(paths: StatePaths, capfdbinary: Any) -> None:
+    """Byte for byte."""
+    paths.log("etcd").write_bytes(b"one\n\xff two\n")
+
+    code = cli.main(["logs", "--component", "etcd", "--state", str(paths.root)])
+
+    assert code == ExitCode.OK
+    assert capfdbinary.readouterr().out == b"one\n\xff two\n"
+
+
+def test_the_last_lines_of_a_log(paths: StatePaths, capsys: pytest.CaptureFixture[str]) -> None:
+    """As many as were asked for."""
+    paths.log("etcd").write_text("one\ntwo\nthree\n")
+
+    cli.main(["logs", "--component", "etcd", "-n", "2", "--state", str(paths.root)])
+
+    assert capsys.readouterr().out == "two\nthree\n"
+
+
+def test_an_unknown_component_is_answered_with_the_known_ones(
+    paths: StatePaths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And with where logs of pods are."""
+    paths.log("etcd").touch()
+    paths.log("traefik").touch()
+
+    code = cli.main(["logs", "--component", "operator", "--state", str(paths.root)])
+
+    written = capsys.readouterr().err
+    assert code == ExitCode.STATE
+    assert "etcd, traefik" in written
+    assert "kubectl logs" in written
+
+
+@pytest.mark.parametrize("component", ["../state", "/etc/passwd"])
+def test_a_component_is_a_name_and_not_a_path(
+    paths: StatePaths, component: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing outside the log directory is read."""
+    paths.log("etcd").touch()
+
+    code = cli.main(["logs", "--component", component, "--state", str(paths.root)])
+
+    assert code == ExitCode.STATE
+    assert capsys.readouterr().out == ""
+
+
+def test_a_command_to_paste_names_the_environment(tmp_path: Path) -> None:
+    """Also when its path needs quoting."""
+    paths = StatePaths(tmp_path / "my state")
+
+    words = shlex.split(invocation.command(paths, "logs", "--component", "etcd"))
+
+    assert words[1:] == ["logs", "--component", "etcd", "--state", str(paths.root)]
+
+
+def test_the_default_environment_needs_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command stays short."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    assert invocation.command(StatePaths(tmp_path / "private-llm"), "down").endswith(" down")
+
+
+def test_a_command_to_paste_works_in_the_present_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A newcomer has not activated the virtual environment."""
+    program = tmp_path / ".venv" / "bin" / "privatellm"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    paths = StatePaths(tmp_path / "s")
+
+    assert invocation.command(paths, "down").startswith(".venv/bin/privatellm down")
+
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert invocation.command(paths, "down").startswith("privatellm down")

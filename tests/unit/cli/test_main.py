@@ -1,0 +1,134 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from privatellm.errors import ForbiddenError, InvalidInputError, PrivateLLMError
+from privatellm_cli import main as cli
+from privatellm_cli.exit_codes import ExitCode, code_of
+from privatellm_cli.running import InterruptedByUserError
+from privatellm_local import errors
+
+Failing = Callable[[BaseException], None]
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
+    """Makes the command fail with an error, whatever its arguments are."""
+
+    def fail_with(error: BaseException) -> None:
+        def application() -> Callable[..., Any]:
+            def run(**_: Any) -> Any:
+                raise error
+
+            return run
+
+        monkeypatch.setattr(cli, "application", application)
+
+    monkeypatch.delenv(cli.DEBUG_VARIABLE, raising=False)
+    return fail_with
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.MachineError("x"), ExitCode.MACHINE),
+        (errors.StateError("x"), ExitCode.STATE),
+        (errors.AddressError("x"), ExitCode.ADDRESS),
+        (errors.BuildError("x"), ExitCode.BUILD),
+        (errors.StartError("x"), ExitCode.START),
+        (errors.NotRunningError("x"), ExitCode.NOT_RUNNING),
+        (ForbiddenError("x"), ExitCode.CLUSTER),
+        (InvalidInputError("x"), ExitCode.FAILURE),
+    ],
+)
+def test_each_kind_of_failure_has_its_code(error: PrivateLLMError, code: ExitCode) -> None:
+    """Scripts can tell a taken port from a missing library."""
+    assert code_of(error) is code
+
+
+def test_exit_codes_are_unique_and_none_but_ok_is_zero() -> None:
+    """A failure never looks like success."""
+    assert [code for code in ExitCode if code == 0] == [ExitCode.OK]
+    assert len({int(code) for code in ExitCode}) == len(ExitCode)
+
+
+def test_an_error_is_one_line_on_standard_error(
+    failing: Failing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also when the server's message has several."""
+    failing(errors.AddressError("Port 80 is taken:\n  end\tthat program."))
+
+    code = cli.main(["up"])
+
+    assert code == ExitCode.ADDRESS
+    assert capsys.readouterr().err == "error: Port 80 is taken: end that program.\n"
+
+
+def test_an_unexpected_error_says_how_to_see_more(
+    failing: Failing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And shows no traceback by itself."""
+    failing(ZeroDivisionError("division by zero"))
+
+    code = cli.main(["up"])
+
+    written = capsys.readouterr().err
+    assert code == ExitCode.FAILURE
+    assert written.startswith("error: Unexpected ZeroDivisionError: division by zero.")
+    assert "PRIVATE_LLM_DEBUG=1" in written
+    assert "Traceback" not in written
+
+
+def test_the_debug_variable_brings_the_traceback(
+    failing: Failing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For whoever repairs us."""
+    failing(errors.StateError("x"))
+    monkeypatch.setenv(cli.DEBUG_VARIABLE, "1")
+
+    with pytest.raises(errors.StateError):
+        cli.main(["up"])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), InterruptedByUserError("Interrupted.")])
+def test_an_interrupt_has_the_shells_code(
+    failing: Failing, error: BaseException, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """128 plus the number of SIGINT."""
+    failing(error)
+
+    assert cli.main(["up"]) == 130
+    assert capsys.readouterr().err == "error: Interrupted.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["up", "--nonsense"], "--nonsense"),
+        (["up", "--edge-port", "80"], "--edge-port"),
+        (["up", "--edge-port", "many"], "--edge-port"),
+        (["status", "-o", "xml"], "xml"),
+        (["logs"], "--component"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_that_names_the_culprit(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The code is the one that shells use for it."""
+    code = cli.main(arguments)
+
+    written = capsys.readouterr().err
+    assert code == ExitCode.USAGE
+    assert written.startswith("error: ")
+    assert written.count("\n") == 1
+    assert named in written
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """A newcomer finds the way without documentation."""
+    assert cli.main(["--help"]) == 0
+
+    printed = capsys.readouterr().out
+    assert all(f"  {command.__name__} " in printed for command in cli.COMMANDS)
