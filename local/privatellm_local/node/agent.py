@@ -119,7 +119,8 @@ def _services(config: NodeConfig, client: KubeClient, registry: PodRegistry) -> 
 
 
 def _storage(config: NodeConfig, client: KubeClient) -> Provisioner:
-    return Provisioner(client, config.root_dir / "volumes", config.timings.retry)
+    directory = config.root_dir / "volumes"
+    return Provisioner(client, config.provisioner, directory, config.timings.retry)
 
 
 async def _until_stopped(tasks: list[asyncio.Task[None]], stop: asyncio.Event) -> None:

@@ -98,6 +98,9 @@ class NodeConfig(_Settings):
     """Serve the Services whose label ``service.kubernetes.io/service-proxy-name`` is this; those without
     it by default. Two nodes on one machine would otherwise want the same ports."""
 
+    provisioner: str = "llm.privatellms.msp/host-node"
+    """What a StorageClass names to have the volumes of its claims made by this node."""
+
     kubelet_address: IPv4Address
     """Where ``kubectl logs`` reaches the node through the API server."""
 

@@ -1,9 +1,9 @@
 """PersistentVolumes for claims: a directory below the node's root for each.
 
-A StorageClass that names :data:`PROVISIONER` is part of the environment, not made here. A volume is bound
-to its claim by UID, so a re-created claim gets an empty one. When a claim is gone, a volume with reclaim
-policy ``Delete`` goes with its directory; the controller manager cannot do that and leaves volumes with
-our annotation to us. Capacity is recorded and not enforced.
+A StorageClass that names the node's provisioner is part of the environment, not made here. A volume is
+bound to its claim by UID, so a re-created claim gets an empty one. When a claim is gone, a volume with
+reclaim policy ``Delete`` goes with its directory; the controller manager cannot do that and leaves volumes
+with our annotation to us. Capacity is recorded and not enforced.
 """
 
 import asyncio
@@ -20,9 +20,6 @@ from privatellm_local.node.reflector import Selection, reflect
 
 _log = logging.getLogger(__name__)
 
-PROVISIONER = "llm.privatellms.msp/host-node"
-"""What a StorageClass names to have its volumes made here."""
-
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
@@ -31,19 +28,21 @@ _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 class ClassPolicy:
     """What a StorageClass of ours says about its volumes."""
 
+    provisioner: str
     reclaim: str
     waits_for_consumer: bool
 
 
-def policies(classes: tuple[Manifest, ...]) -> dict[str, ClassPolicy]:
-    """Return the classes that we provision for, by name."""
+def policies(classes: tuple[Manifest, ...], provisioner: str) -> dict[str, ClassPolicy]:
+    """Return the classes that name a provisioner, by name."""
     return {
         item["metadata"]["name"]: ClassPolicy(
+            provisioner,
             item.get("reclaimPolicy", "Delete"),
             item.get("volumeBindingMode") == "WaitForFirstConsumer",
         )
         for item in classes
-        if item.get("provisioner") == PROVISIONER
+        if item.get("provisioner") == provisioner
     }
 
 
@@ -63,7 +62,7 @@ def volume_for(claim: Manifest, policy: ClassPolicy, directory: Path) -> Manifes
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": name, "annotations": {PROVISIONED_BY: PROVISIONER}},
+        "metadata": {"name": name, "annotations": {PROVISIONED_BY: policy.provisioner}},
         "spec": {
             "capacity": {"storage": spec["resources"]["requests"]["storage"]},
             "accessModes": spec["accessModes"],
@@ -86,12 +85,12 @@ def volume_name(claim: Manifest) -> str:
     return f"pvc-{claim['metadata']['uid']}"
 
 
-def reclaimable(volume: Manifest) -> bool:
-    """Say whether a volume is ours to delete now."""
+def reclaimable(volume: Manifest, provisioner: str) -> bool:
+    """Say whether a volume is a provisioner's to delete now."""
     annotations = volume["metadata"].get("annotations", {})
     released = volume.get("status", {}).get("phase") in {"Released", "Failed"}
     deletes = volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
-    return annotations.get(PROVISIONED_BY) == PROVISIONER and released and deletes
+    return annotations.get(PROVISIONED_BY) == provisioner and released and deletes
 
 
 class _Wake:
@@ -116,8 +115,11 @@ class _Wake:
 class Provisioner:
     """Makes and removes volumes; each pass looks at the whole world, so no event can be missed."""
 
-    def __init__(self, client: KubeClient, directory: Path, retry_seconds: float) -> None:
+    def __init__(
+        self, client: KubeClient, name: str, directory: Path, retry_seconds: float
+    ) -> None:
         self._client = client
+        self._name = name
         self._directory = directory
         self._retry_seconds = retry_seconds
         self._due = asyncio.Event()
@@ -142,12 +144,12 @@ class Provisioner:
                 self._due.set()
 
     async def _pass(self) -> None:
-        classes = policies((await self._client.list(STORAGE_CLASS)).items)
+        classes = policies((await self._client.list(STORAGE_CLASS)).items, self._name)
         for claim in (await self._client.list(PERSISTENT_VOLUME_CLAIM)).items:
             if wants_volume(claim, classes):
                 await self._provide(claim, classes[claim["spec"]["storageClassName"]])
         for volume in (await self._client.list(PERSISTENT_VOLUME)).items:
-            if reclaimable(volume):
+            if reclaimable(volume, self._name):
                 await self._reclaim(volume["metadata"]["name"])
 
     async def _provide(self, claim: Manifest, policy: ClassPolicy) -> None:

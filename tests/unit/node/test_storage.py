@@ -4,11 +4,12 @@ from typing import Any
 import pytest
 
 from privatellm_local.node import storage
-from privatellm_local.node.storage import PROVISIONER, ClassPolicy
+from privatellm_local.node.storage import ClassPolicy
 
+PROVISIONER = "example.org/host"
 CLASSES = {
-    "now": ClassPolicy("Delete", waits_for_consumer=False),
-    "later": ClassPolicy("Retain", waits_for_consumer=True),
+    "now": ClassPolicy(PROVISIONER, "Delete", waits_for_consumer=False),
+    "later": ClassPolicy(PROVISIONER, "Retain", waits_for_consumer=True),
 }
 
 
@@ -42,7 +43,7 @@ def test_only_classes_that_name_us_are_provisioned() -> None:
         {"metadata": {"name": "other"}, "provisioner": "somebody.else"},
     )
 
-    assert storage.policies(classes) == {"later": CLASSES["later"]}
+    assert storage.policies(classes, PROVISIONER) == {"later": CLASSES["later"]}
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,7 @@ def test_a_volume_is_for_this_claim_and_no_namesake() -> None:
     made = storage.volume_for(claim(), CLASSES["now"], Path("/root/volumes"))
 
     assert made["metadata"]["name"] == "pvc-u-1"
+    assert made["metadata"]["annotations"] == {storage.PROVISIONED_BY: PROVISIONER}
     assert made["spec"]["claimRef"]["uid"] == "u-1"
     assert made["spec"]["hostPath"]["path"] == "/root/volumes/pvc-u-1"
     assert made["spec"]["capacity"] == {"storage": "1Gi"}
@@ -91,4 +93,4 @@ def test_a_volume_is_for_this_claim_and_no_namesake() -> None:
 )
 def test_a_volume_is_removed_when_its_claim_is_gone(subject: dict[str, Any], ours: bool) -> None:
     """If it is ours, and its policy is Delete."""
-    assert storage.reclaimable(subject) is ours
+    assert storage.reclaimable(subject, PROVISIONER) is ours

@@ -97,6 +97,7 @@ class Listeners:
         self._sessions = Sessions()
         self._balancers: dict[Listen, Balancer] = {}
         self._servers: dict[Listen, asyncio.Server] = {}
+        self._failing: set[Listen] = set()
         registry.on_removal(self._sessions.end)
 
     async def adjust(self, wanted: Mapping[Listen, Target]) -> bool:
@@ -130,8 +131,11 @@ class Listeners:
                 backlog=_BACKLOG,
             )
         except OSError as error:
-            _log.warning("cannot listen on %s:%d: %s", listen.address, listen.port, error)
+            level = logging.DEBUG if listen in self._failing else logging.WARNING
+            _log.log(level, "cannot listen on %s:%d: %s", listen.address, listen.port, error)
+            self._failing.add(listen)
             return False
+        self._failing.discard(listen)
         _log.info("listening on %s:%d", listen.address, listen.port)
         return True
 

@@ -10,7 +10,6 @@ from privatellm.kube import Manifest
 from privatellm_local.node.pod import Part
 from privatellm_local.node.registry import LocalPod
 
-
 PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name"
 """Kubernetes' label for Services that another than the default proxy serves."""
 
