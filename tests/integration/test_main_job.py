@@ -6,7 +6,7 @@ import base64
 import httpx
 import pytest
 
-from customer import ask_for_key, chat, order, until_phase
+from customer import ask_for_key, chat, order, until_phase, until_routed
 from eventually import eventually
 from privatellm.kube import KubeClient, kinds
 from privatellm.names import slug_of
@@ -26,6 +26,7 @@ async def test_a_customer_orders_an_llm_and_gets_a_completion(
     assert credentials.base_url == f"{credentials.url}/v1"
     assert instance["status"]["endpoint"] == credentials.url
     async with httpx.AsyncClient() as http:
+        await until_routed(http, credentials)
         answer = await chat(http, credentials)
         assert answer.status_code == 200, answer.text
         assert "Paris" in answer.json()["choices"][0]["message"]["content"]
@@ -47,6 +48,7 @@ async def test_the_edge_refuses_strangers_and_neighbours(
     )
     url = f"{mine.base_url}/models"
     async with httpx.AsyncClient() as http:
+        await until_routed(http, mine)
         nobody = await http.get(url)
         stranger = await http.get(url, headers={"Authorization": f"Bearer {mine.api_key[:-1]}x"})
         neighbour = await http.get(url, headers=theirs.headers)
@@ -66,6 +68,7 @@ async def test_deleting_the_token_request_ends_the_key(client: KubeClient, names
     await order(client, namespace, "brief", phase="Stopped", replicas=0)
     credentials = await ask_for_key(client, namespace, "brief", "brief")
     async with httpx.AsyncClient(headers=credentials.headers) as http:
+        await until_routed(http, credentials)
         assert (await http.get(f"{credentials.base_url}/models")).status_code == 503
 
         await client.delete(kinds.API_TOKEN_REQUEST, "brief", namespace)
@@ -88,6 +91,7 @@ async def test_a_stopped_instance_starts_again_with_the_same_url_and_key(
     again = await until_phase(client, kinds.LLM_INSTANCE, namespace, "pausing", "Ready")
     assert again["status"]["slug"] == first["status"]["slug"]
     async with httpx.AsyncClient() as http:
+        await until_routed(http, credentials)
         assert (await chat(http, credentials)).status_code == 200
 
 

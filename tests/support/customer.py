@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from eventually import eventually
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.waiting import wait_for
 
@@ -84,6 +85,16 @@ async def ask_for_key(
     await client.create(kinds.API_TOKEN_REQUEST, request)
     ready = await until_phase(client, kinds.API_TOKEN_REQUEST, namespace, name, "Ready")
     return await read_credentials(client, namespace, ready["status"]["secretName"])
+
+
+async def until_routed(http: httpx.AsyncClient, credentials: Credentials) -> None:
+    """Wait until Traefik knows the way, which takes it a moment after the Ingress exists."""
+
+    async def known() -> bool:
+        url = f"{credentials.base_url}/models"
+        return (await http.get(url, headers=credentials.headers)).status_code != 404
+
+    await eventually(known, within=10, what="Traefik's route")
 
 
 async def read_credentials(client: KubeClient, namespace: str, secret_name: str) -> Credentials:
