@@ -14,6 +14,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Final, Never
 
 import structlog
@@ -25,7 +26,6 @@ from privatellm_authserver import clocks
 from privatellm_authserver.audit import RateLimit
 from privatellm_authserver.clocks import Uptime
 from privatellm_authserver.index import TokenIndex
-from privatellm_authserver.metrics import Meter
 
 WATCH_SECONDS: Final = 20
 """How long the server may keep a watch open; the client gives it five seconds more."""
@@ -66,6 +66,21 @@ class Backoff:
         return bound * random.uniform(0.5, 1.0)  # noqa: S311 - jitter is no secret
 
 
+@dataclass(slots=True)
+class FeedHealth:
+    """How the feed is doing.
+
+    Attributes:
+        relists: Times the whole list was read.
+        failures: Times a list or watch failed.
+        problem: What went wrong since the last confirmation; empty when nothing did.
+    """
+
+    relists: int = 0
+    failures: int = 0
+    problem: str = ""
+
+
 class VerifierFeed:
     """Follows one namespace."""
 
@@ -74,7 +89,7 @@ class VerifierFeed:
         client: KubeClient,
         namespace: str,
         index: TokenIndex,
-        meter: Meter,
+        health: FeedHealth,
         *,
         watch_seconds: int = WATCH_SECONDS,
         backoff: Backoff | None = None,
@@ -87,7 +102,7 @@ class VerifierFeed:
             client: Where the verifiers are.
             namespace: The token namespace.
             index: What to keep current; nobody else writes to it.
-            meter: Counts relists and failures.
+            health: Where to note how it goes.
             watch_seconds: How long the server may keep one watch open.
             backoff: How long to wait after failures.
             uptime: The clock of staleness.
@@ -96,7 +111,7 @@ class VerifierFeed:
         self._client = client
         self._namespace = namespace
         self._index = index
-        self._meter = meter
+        self._health = health
         self._watch_seconds = watch_seconds
         self._backoff = backoff or Backoff()
         self._uptime = uptime
@@ -118,7 +133,8 @@ class VerifierFeed:
                 self._log.info("the watch is too old, listing again")
             except PrivateLLMError as error:
                 settled = False
-                self._meter.watch_failures += 1
+                self._health.failures += 1
+                self._health.problem = str(error)
                 self._log.warning("no word from the API server", error=str(error))
             if settled:
                 self._backoff.reset()
@@ -137,7 +153,7 @@ class VerifierFeed:
                         self._note(secret, snapshot.add(secret))
                     await asyncio.sleep(0)
         self._index.swap(snapshot, self._uptime())
-        self._meter.relists += 1
+        self._health.relists += 1
         self._version = version
         self._confirm(started)
         self._log.info("verifiers listed", tokens=self._index.tokens, rejected=self._index.rejected)
@@ -182,6 +198,7 @@ class VerifierFeed:
 
     def _confirm(self, uptime: float) -> None:
         self._index.confirm(uptime)
+        self._health.problem = ""
         self._on_confirmed()
 
     def _note(self, secret: Any, refusal: MalformedVerifierError | None) -> None:

@@ -61,9 +61,10 @@ class WorkerState:
         if now - self._reported_at > SILENCE_SECONDS:
             return f"The worker has been silent for {now - self._reported_at:.0f} s."
         if self.report.confirmed_at is None:
-            return "The worker has not seen all verifiers yet."
+            return f"The worker has not seen all verifiers yet. {self.report.problem}".strip()
         if now - self.report.confirmed_at > max_staleness:
-            return f"The worker's index is {now - self.report.confirmed_at:.0f} s old."
+            age = now - self.report.confirmed_at
+            return f"The worker's index is {age:.0f} s old. {self.report.problem}".strip()
         return ""
 
 

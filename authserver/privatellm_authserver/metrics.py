@@ -43,8 +43,6 @@ class Meter:
     def __init__(self) -> None:
         self.allowed_count = 0
         self.denied_counts = dict.fromkeys(Reason, 0)
-        self.relists = 0
-        self.watch_failures = 0
         self._durations = [0] * (len(DURATION_BUCKETS) + 1)
         self._duration_sum = 0.0
         self._last_used: dict[bytes, float] = {}
@@ -75,8 +73,6 @@ class Meter:
             decisions={ALLOWED_LABEL: self.allowed_count} | denied,
             durations=tuple(self._durations),
             duration_sum=self._duration_sum,
-            relists=self.relists,
-            watch_failures=self.watch_failures,
         )
 
     def take_last_used(self) -> dict[str, float]:

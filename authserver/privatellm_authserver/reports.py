@@ -66,6 +66,7 @@ class Report(BaseModel):
         revoked: Revoked keys that are remembered.
         rejected: Secrets of the token namespace that are no verifiers we may trust.
         totals: The worker's counters.
+        problem: What keeps the index from being confirmed; empty when nothing does.
         last_used: Unix time of the last use of each key that was used since the last report.
     """
 
@@ -75,6 +76,7 @@ class Report(BaseModel):
     tokens: int = 0
     revoked: int = 0
     rejected: int = 0
+    problem: str = ""
     totals: Totals = Totals()
     last_used: Mapping[str, float] = {}
 

@@ -23,11 +23,11 @@ from privatellm.telemetry.logs import configure_logging
 from privatellm_authserver import clocks
 from privatellm_authserver.asgi import VerifyApp
 from privatellm_authserver.audit import AuditLog
-from privatellm_authserver.feed import VerifierFeed
+from privatellm_authserver.feed import FeedHealth, VerifierFeed
 from privatellm_authserver.headers import FactReader
 from privatellm_authserver.index import EntryReader, TokenIndex
 from privatellm_authserver.metrics import Meter
-from privatellm_authserver.reports import HEARTBEAT_SECONDS, Report
+from privatellm_authserver.reports import HEARTBEAT_SECONDS, Report, Totals
 from privatellm_authserver.serving import make_server
 from privatellm_authserver.settings import Settings
 
@@ -35,9 +35,12 @@ from privatellm_authserver.settings import Settings
 class Reporter:
     """Tells the supervisor how this worker is."""
 
-    def __init__(self, index: TokenIndex, meter: Meter, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, index: TokenIndex, meter: Meter, health: FeedHealth, writer: asyncio.StreamWriter
+    ) -> None:
         self._index = index
         self._meter = meter
+        self._health = health
         self._writer = writer
         self._due = asyncio.Event()
         self._was_confirmed = False
@@ -62,12 +65,14 @@ class Reporter:
 
     def _report(self) -> Report:
         confirmed_at = self._index.confirmed_at
+        feed = Totals(relists=self._health.relists, watch_failures=self._health.failures)
         return Report(
             confirmed_at=confirmed_at if math.isfinite(confirmed_at) else None,
             tokens=self._index.tokens,
             revoked=self._index.revoked,
             rejected=self._index.rejected,
-            totals=self._meter.totals(),
+            problem=self._health.problem,
+            totals=self._meter.totals() + feed,
             last_used=self._meter.take_last_used(),
         )
 
@@ -83,14 +88,14 @@ async def work(settings: Settings, listener: socket.socket, channel: socket.sock
     index = TokenIndex(
         EntryReader(PlatformKey.read(settings.platform_key_file)), settings.max_staleness_seconds
     )
-    meter = Meter()
+    meter, health = Meter(), FeedHealth()
     audit = AuditLog(settings.audit_lines_per_second)
     server = make_server(VerifyApp(FactReader(settings.public_host), index, meter, audit))
     orders, writer = await asyncio.open_connection(sock=channel)
-    reporter = Reporter(index, meter, writer)
+    reporter = Reporter(index, meter, health, writer)
     async with await KubeClient.connect() as client:
         feed = VerifierFeed(
-            client, settings.token_namespace, index, meter, on_confirmed=reporter.confirmed
+            client, settings.token_namespace, index, health, on_confirmed=reporter.confirmed
         )
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         helpers = [asyncio.create_task(feed.run()), asyncio.create_task(reporter.run())]

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import uvloop
+from typing_extensions import override
 from verify_server import PUBLIC_HOST, tokens
 
 from privatellm.names import slug_of
@@ -65,11 +66,13 @@ class Connection(asyncio.Protocol):
         self.errors = 0
         self.transport: asyncio.Transport
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102 - asyncio's
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]
         self._send()
 
-    def data_received(self, data: bytes) -> None:  # noqa: D102 - asyncio's
+    @override
+    def data_received(self, data: bytes) -> None:
         self._latencies.append(time.perf_counter() - self._sent)
         # Answers are small and have no body, so each arrives whole.
         if not (data.startswith(OK) and data.endswith(END)):

@@ -12,6 +12,7 @@ import json
 import os
 import resource
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -29,6 +30,7 @@ from privatellm_authserver import clocks
 from privatellm_authserver.answers import ANSWERS, NO_BODY, Message, start_of
 from privatellm_authserver.asgi import Receive, Scope, Send, VerifyApp
 from privatellm_authserver.audit import AuditLog
+from privatellm_authserver.clocks import Moment
 from privatellm_authserver.decision import verify
 from privatellm_authserver.headers import FactReader
 from privatellm_authserver.index import Allowed, EntryReader, TokenIndex
@@ -92,7 +94,8 @@ def fastapi_app(index: TokenIndex) -> fastapi.FastAPI:
 
     @app.get("/auth/verify")
     async def route(request: fastapi.Request) -> fastapi.Response:
-        decision = verify(reader.read(request.headers.raw), index, clocks.now())
+        now = Moment(time.time(), clocks.uptime())
+        decision = verify(reader.read(request.headers.raw), index, now)
         if isinstance(decision, Allowed):
             headers = {
                 name.decode(): value.decode() for name, value in start_of(decision)["headers"]

@@ -13,9 +13,8 @@ from auth_world import PLATFORM_KEY, Key, make_key
 from eventually import eventually
 from privatellm.kube import KubeClient, kinds
 from privatellm_authserver import clocks
-from privatellm_authserver.feed import VerifierFeed
+from privatellm_authserver.feed import FeedHealth, VerifierFeed
 from privatellm_authserver.index import EntryReader, TokenIndex
-from privatellm_authserver.metrics import Meter
 
 pytestmark = pytest.mark.integration
 
@@ -121,7 +120,7 @@ async def test_revocations_reach_every_replica_within_a_tenth_of_a_second(
 async def _replica(stack: AsyncExitStack, kubeconfig: Path, namespace: str) -> TokenIndex:
     client = await stack.enter_async_context(await KubeClient.connect(kubeconfig))
     index = TokenIndex(EntryReader(PLATFORM_KEY), 60.0)
-    feed = asyncio.create_task(VerifierFeed(client, namespace, index, Meter()).run())
+    feed = asyncio.create_task(VerifierFeed(client, namespace, index, FeedHealth()).run())
     stack.push_async_callback(_end, feed)
     return index
 

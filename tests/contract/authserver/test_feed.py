@@ -14,9 +14,8 @@ from eventually import eventually
 from privatellm.kube.client import KubeClient
 from privatellm_authserver import clocks
 from privatellm_authserver import feed as feed_module
-from privatellm_authserver.feed import Backoff, VerifierFeed
+from privatellm_authserver.feed import Backoff, FeedHealth, VerifierFeed
 from privatellm_authserver.index import EntryReader, TokenIndex
-from privatellm_authserver.metrics import Meter
 
 SOON = 5.0
 
@@ -26,13 +25,13 @@ class Following:
 
     def __init__(self, client: KubeClient, watch_seconds: int) -> None:
         self.index = TokenIndex(EntryReader(PLATFORM_KEY), max_staleness=60.0)
-        self.meter = Meter()
+        self.health = FeedHealth()
         self.confirmations = 0
         self.feed = VerifierFeed(
             client,
             NAMESPACE,
             self.index,
-            self.meter,
+            self.health,
             watch_seconds=watch_seconds,
             backoff=Backoff(first=0.01, limit=0.05),
             on_confirmed=self._count,
@@ -97,7 +96,7 @@ async def test_keys_appear_and_vanish_with_their_verifiers(
         await world.until(old, known=False)
 
         assert world.index.find(old.key_id).revoked
-        assert (server.lists, world.meter.relists, world.meter.watch_failures) == (1, 1, 0)
+        assert (server.lists, world.health.relists, world.health.failures) == (1, 1, 0)
 
 
 async def test_a_long_list_is_read_in_pages(
@@ -130,7 +129,7 @@ async def test_a_watch_that_ends_in_its_time_confirms_and_goes_on(
         await server.change("ADDED", key.secret)
         await world.until(key, known=True)
 
-        assert (server.lists, world.meter.watch_failures) == (1, 0)
+        assert (server.lists, world.health.failures) == (1, 0)
         assert world.age < 2.0
 
 
@@ -146,7 +145,7 @@ async def test_a_broken_watch_resumes_where_it_stopped(
         await server.set_fault(fault)  # type: ignore[arg-type]
 
         async def failed() -> bool:
-            return world.meter.watch_failures >= 2
+            return world.health.failures >= 2
 
         await eventually(failed, within=SOON)
         await server.change("DELETED", revoked.secret)
@@ -198,7 +197,7 @@ async def test_a_black_holed_watch_confirms_nothing(server: ApiServer, tmp_path:
         assert not world.index.is_fresh(world.index.confirmed_at + 60.1)
 
         async def noticed() -> bool:
-            return world.meter.watch_failures >= 1
+            return world.health.failures >= 1
 
         await eventually(noticed, within=10.0)
 
@@ -210,7 +209,7 @@ async def test_a_watch_that_ends_at_once_is_not_asked_for_in_a_loop(
     async with following(server, tmp_path) as world:
 
         async def listed() -> bool:
-            return world.meter.relists == 1
+            return world.health.relists == 1
 
         await eventually(listed, within=SOON)
         await server.set_fault("end")

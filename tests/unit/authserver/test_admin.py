@@ -54,6 +54,7 @@ async def test_a_pod_is_alive_before_it_is_ready(http: httpx.AsyncClient) -> Non
         (Report(confirmed_at=1000.0), 0.0, None),
         (None, 0.0, "not running"),
         (Report(), 0.0, "has not seen all verifiers"),
+        (Report(problem="Secrets are forbidden."), 0.0, "Secrets are forbidden."),
         (Report(confirmed_at=1000.0 - MAX_STALENESS), 0.0, None),
         (Report(confirmed_at=1000.0 - MAX_STALENESS - 1), 0.0, "61 s old"),
         (Report(confirmed_at=1000.0), SILENCE_SECONDS + 1, "silent for 6 s"),
