@@ -90,9 +90,9 @@ class Supervisor:
         while not self._stopping.is_set():
             started = self._uptime()
             code = await self._run_once(worker)
-            worker.ended()
             if self._stopping.is_set():
                 return
+            worker.ended()
             failures = 0 if self._uptime() - started > SETTLED_SECONDS else failures + 1
             delay = restart_delay(failures)
             self._log.error("worker ended", worker=worker.number, code=code, restart_in=delay)
