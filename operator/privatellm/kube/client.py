@@ -24,6 +24,9 @@ from privatellm.kube.kinds import Kind
 Manifest = dict[str, Any]
 """A Kubernetes object as the API server sends it."""
 
+USER_AGENT = "private-llm"
+"""What the API server's audit log and managed fields call us where a write names no field manager."""
+
 REQUEST_TIMEOUT_SECONDS = 30.0
 """How long an ordinary request may take before the API server counts as gone."""
 
@@ -70,7 +73,7 @@ class KubeClient:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=credentials.tls(), limit=CONNECTION_LIMIT),
             read_bufsize=2**21,  # A watch event can be a whole object of more than a megabyte.
-            auto_decompress=True,
+            headers={"User-Agent": USER_AGENT},
         )
 
     @classmethod
