@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from privatellm.kube import KubeClient
-from privatellm_local.node import files, leftovers
+from privatellm_local.files import exclusive_lock, make_private_directory
+from privatellm_local.node import leftovers
 from privatellm_local.node.addresses import AddressPool
 from privatellm_local.node.config import NodeConfig
 from privatellm_local.node.errors import NodeStartError
@@ -40,9 +41,10 @@ async def run(config: NodeConfig, stop: asyncio.Event) -> None:
 
     Raises:
         NodeStartError: when the node cannot work on this machine.
+        StateError: when its root directory cannot be used.
     """
-    _take_root(config)
     async with (
+        _root(config),
         await KubeClient.connect(config.kubeconfig) as client,
         _prober() as prober,
         _pods(config, client, prober) as (pods, registry),
@@ -60,15 +62,18 @@ async def run(config: NodeConfig, stop: asyncio.Event) -> None:
         await _until_stopped(tasks, stop)
 
 
-def _take_root(config: NodeConfig) -> None:
-    try:
-        files.make_directory(config.root_dir).chmod(files.DIRECTORY_MODE)
-    except OSError as error:
-        raise NodeStartError(
-            f"The node's root directory {config.root_dir} cannot be used: {error}"
-        ) from error
-    for pid in leftovers.sweep(config.root_dir):
-        _log.info("process %d of an earlier agent ended", pid)
+@asynccontextmanager
+async def _root(config: NodeConfig) -> AsyncIterator[None]:
+    """Own the root directory inside the block; two agents would end each other's containers."""
+    make_private_directory(config.root_dir)
+    with exclusive_lock(config.root_dir / "agent.lock", wait=False) as held:
+        if not held:
+            raise NodeStartError(
+                f"Only one agent may use {config.root_dir}; another one does. Stop it first."
+            )
+        for pid in leftovers.sweep(config.root_dir):
+            _log.info("process %d of an earlier agent ended", pid)
+        yield
 
 
 @asynccontextmanager

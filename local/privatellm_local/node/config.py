@@ -19,7 +19,14 @@ def _absolute(path: Path) -> Path:
     return path
 
 
+def _loopback(network: IPv4Network) -> IPv4Network:
+    if not network.is_loopback:
+        raise ValueError(f"must lie within 127.0.0.0/8, got {network}")
+    return network
+
+
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+LoopbackNetwork = Annotated[IPv4Network, AfterValidator(_loopback)]
 
 
 class _Settings(BaseModel):
@@ -88,11 +95,11 @@ class NodeConfig(_Settings):
     root_dir: AbsolutePath
     """Where volumes, logs and working directories live; created with mode 0700."""
 
-    pod_cidr: IPv4Network
-    """Loopback range of the pods' addresses, such as ``127.101.0.0/16``."""
+    pod_cidr: LoopbackNetwork
+    """Range of the pods' addresses, such as ``127.101.0.0/16``."""
 
-    service_cidr: IPv4Network
-    """Loopback range of the cluster IPs; Services outside of it are not served."""
+    service_cidr: LoopbackNetwork
+    """Range of the cluster IPs; Services outside of it are not served."""
 
     service_proxy_name: str = ""
     """Serve the Services whose label ``service.kubernetes.io/service-proxy-name`` is this; those without

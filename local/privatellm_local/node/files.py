@@ -1,4 +1,8 @@
-"""Writing the directories and files of pods: 0700 and 0600, atomically, without rewriting what is right."""
+"""Writing the directories and files of pods: private, atomic, and only when something changes.
+
+Unlike in :mod:`privatellm_local.files` nothing here must survive a power cut (it is made again from the
+API server's objects), so nothing waits for the disk, and errors stay those of the operating system.
+"""
 
 import os
 import shutil

@@ -78,7 +78,10 @@ class KubeletAPI:
         app = web.Application(middlewares=[self._authorise])
         app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._logs)
         app.router.add_get(HEALTH_PATH, self._health)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        # A client that no longer follows a log ends the handler that waits for its next line.
+        runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True
+        )
         await runner.setup()
         try:
             address, port = str(self._config.kubelet_address), self._config.kubelet_port

@@ -5,7 +5,6 @@ starts: the first would run a program of the pod's choice, the second has no cli
 """
 
 import asyncio
-import logging
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +15,6 @@ import yarl
 
 from privatellm_local.node.errors import ContainerRefusedError
 from privatellm_local.node.pod import Container, HTTPGetAction, Probe, TCPSocketAction
-
-_log = logging.getLogger(__name__)
 
 _HTTP_SUCCESS = range(200, 400)
 

@@ -57,6 +57,7 @@ def test_a_lease_is_renewed_with_the_present_time() -> None:
         ({"kubelet_port": 80}, "kubelet_port"),
         ({"pod_cidr": "127.111.0.7/16"}, "pod_cidr"),
         ({"images": [{"image": "x", "exec": []}]}, "exec"),
+        ({"service_cidr": "10.0.0.0/16"}, "127.0.0.0/8"),
         ({"typo": 1}, "typo"),
     ],
 )

@@ -3,6 +3,7 @@
 The result is a strategic-merge patch that carries the pod's UID, so that it never lands on a re-created
 pod of the same name. Conditions are merged by type, so those of others (the scheduler's) stay;
 ``lastTransitionTime`` moves only when a condition changes, because ``minReadySeconds`` counts from it.
+Readiness gates are not supported: a pod is ready when its containers are.
 """
 
 from collections.abc import Iterator, Sequence

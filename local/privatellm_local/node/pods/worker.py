@@ -158,7 +158,7 @@ class PodWorker:
         record, begun = self._record, self._record.begun(container)
         try:
             prepared = await self._tools.launcher.prepare(self.pod, record.address)
-            if record.ending:
+            if record.ending or self._halted:
                 return None  # It was asked to end while its volumes were prepared.
             process = await self._tools.launcher.start(container, prepared, begun.restarts)
         except ContainerRefusedError as error:
