@@ -56,17 +56,27 @@ def pod_spec(**further: Any) -> Manifest:
     return {"schedulerName": "nobody", "containers": [container]} | further
 
 
-def workload(kind: kinds.Kind, namespace: str, name: str, marks: Manifest) -> Manifest:
-    """Return an idle Deployment or ReplicaSet of pods with these labels."""
-    selected = {"tenant.example/app": name}
+def workload(
+    kind: kinds.Kind, namespace: str, name: str, marks: Manifest, *, pods: Manifest | None = None
+) -> Manifest:
+    """Return an idle Deployment or ReplicaSet with these labels.
+
+    Args:
+        kind: Which of the two.
+        namespace: Its namespace.
+        name: Its name.
+        marks: Its labels.
+        pods: Labels of its pods; the same when absent.
+    """
+    selected = {"tenant.example/app": name} | (marks if pods is None else pods)
     return {
         "apiVersion": kind.api_version,
         "kind": kind.name,
         "metadata": metadata(namespace, name, labels=marks),
         "spec": {
             "replicas": 0,
-            "selector": {"matchLabels": selected | marks},
-            "template": {"metadata": {"labels": selected | marks}, "spec": pod_spec()},
+            "selector": {"matchLabels": selected},
+            "template": {"metadata": {"labels": selected}, "spec": pod_spec()},
         },
     }
 

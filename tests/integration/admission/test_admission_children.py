@@ -4,6 +4,7 @@ import pytest
 
 import admission_tenants as tenants
 from admission_attempts import Attempt, assert_refused_by, creating, patching
+from eventually import eventually
 from privatellm import labels
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.client import PatchType
@@ -40,12 +41,12 @@ FORGERIES = (
     creating(
         "a Deployment for the operator to adopt",
         kinds.DEPLOYMENT,
-        lambda ns: tenants.workload(kinds.DEPLOYMENT, ns, "next-llama", BY_MANAGER),
+        lambda ns: tenants.workload(kinds.DEPLOYMENT, ns, "next-llama", BY_MANAGER, pods={}),
     ),
     creating(
         "a ReplicaSet for the Deployment to adopt",
         kinds.REPLICA_SET,
-        lambda ns: tenants.workload(kinds.REPLICA_SET, ns, "thief", tenants.CHILD_LABELS),
+        lambda ns: tenants.workload(kinds.REPLICA_SET, ns, "thief", tenants.CHILD_LABELS, pods={}),
     ),
     patching(
         "the label on an own Secret",
@@ -122,6 +123,12 @@ CHANGES = (
         {"stringData": {"api-key": "known"}},
     ),
     patching(
+        "a NetworkPolicy that closes more",
+        kinds.NETWORK_POLICY,
+        tenants.CHILD,
+        {"spec": {"policyTypes": ["Ingress", "Egress"]}},
+    ),
+    patching(
         "an open NetworkPolicy",
         kinds.NETWORK_POLICY,
         tenants.CHILD,
@@ -155,6 +162,7 @@ def workload(kind: kinds.Kind, **spec: object) -> Attempt:
     )
 
 
+AUTOSCALER = kinds.Kind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
 SELECTOR = {"matchLabels": BY_INSTANCE}
 ALWAYS = TEMPLATE | {"spec": OTHER_IMAGE}
 DEPUTIES = (
@@ -195,7 +203,9 @@ async def test_a_tenant_does_not_change_a_child(
     attempt: Attempt, client: KubeClient, tenant: KubeClient, scene: str
 ) -> None:
     """What carries the labels is closed, and they do not come off."""
-    await assert_refused_by("children", attempt, tenant, scene)
+    # Some changes break another rule too, and the API server reports whichever it comes to first.
+    rules = "(children|pod-templates|network-policies|service-ports)"
+    await assert_refused_by(rules, attempt, tenant, scene)
     await attempt.send(client, scene)
 
 
@@ -215,3 +225,31 @@ async def test_no_controller_lends_a_tenant_its_trust(
     """A template with our labels is refused in every kind of workload."""
     await assert_refused_by("pod-templates", attempt, tenant, scene)
     await attempt.send(client, scene)
+
+
+async def test_an_autoscaler_does_not_scale_a_model_server_for_a_tenant(
+    client: KubeClient, namespace: str, stage: object
+) -> None:
+    """The real autoscaling controller is refused and says why in the autoscaler's conditions."""
+    deployment = tenants.workload(kinds.DEPLOYMENT, namespace, "live-llama", tenants.CHILD_LABELS)
+    deployment["spec"]["replicas"] = 1  # With none, autoscaling is off.
+    await client.create(kinds.DEPLOYMENT, deployment)
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "live-llama"}
+    autoscaler = {
+        "apiVersion": AUTOSCALER.api_version,
+        "kind": AUTOSCALER.name,
+        "metadata": tenants.metadata(namespace, "more"),
+        "spec": {"scaleTargetRef": target, "minReplicas": 5, "maxReplicas": 50},
+    }
+    await client.create(AUTOSCALER, autoscaler)
+
+    async def refused() -> bool:
+        seen = await client.get(AUTOSCALER, "more", namespace)
+        conditions = (seen or {}).get("status", {}).get("conditions", [])
+        return any("private-llm-scales" in condition["message"] for condition in conditions)
+
+    # The controller looks every fifteen seconds.
+    await eventually(refused, within=45, what="the refusal of the autoscaler")
+    unscaled = await client.get(kinds.DEPLOYMENT, "live-llama", namespace)
+    assert unscaled is not None
+    assert unscaled["spec"]["replicas"] == 1
