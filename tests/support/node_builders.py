@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from privatellm_local.node.config import Capacity, Timings
+from privatellm_local.node.config import Capacity, NodeConfig, Timings
 from privatellm_local.node.downward import PodFacts
 from privatellm_local.node.pod import Container, Pod
 from privatellm_local.node.pods.states import (
@@ -74,3 +74,27 @@ def state(terminating: bool = False, **containers: ContainerState) -> PodState:
 def report(of: Pod, its: PodState, address: str = "127.111.0.7") -> Report:
     """Return what a status is made of."""
     return Report(of, its, address, "127.0.0.1", EARLIER, TIMINGS)
+
+
+def settings(**changes: Any) -> dict[str, Any]:
+    """Return a node's configuration as its file holds it."""
+    return {
+        "kubeconfig": "/state/kubeconfig",
+        "root_dir": "/state/node",
+        "pod_cidr": "127.111.0.0/16",
+        "service_cidr": "127.110.0.0/16",
+        "kubelet_address": "127.0.0.1",
+        "kubelet_port": 10250,
+        "serving_cert": "/state/crt",
+        "serving_key": "/state/key",
+        "client_ca": "/state/ca",
+        "api_server": "https://127.0.0.1:6443",
+        "ca_file": "/state/ca",
+        "images": [{"image": "x", "command": None, "exec": ["/bin/x"]}],
+        "capacity": {"cpu": "4", "memory": "8Gi", "pods": "110", "ephemeral-storage": "10Gi"},
+    } | changes
+
+
+def config(**changes: Any) -> NodeConfig:
+    """Return a node's configuration."""
+    return NodeConfig.model_validate(settings(**changes))

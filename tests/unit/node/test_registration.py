@@ -4,40 +4,24 @@ from typing import Any
 
 import pytest
 
-from node_builders import EARLIER, NOW
+from node_builders import EARLIER, NOW, config, settings
 from privatellm_local.node import registration
 from privatellm_local.node.config import NodeConfig
 from privatellm_local.node.errors import NodeStartError
 
-SETTINGS: dict[str, Any] = {
-    "kubeconfig": "/state/kubeconfig",
-    "root_dir": "/state/node",
-    "pod_cidr": "127.111.0.0/16",
-    "service_cidr": "127.110.0.0/16",
-    "kubelet_address": "127.0.0.1",
-    "kubelet_port": 10250,
-    "serving_cert": "/state/crt",
-    "serving_key": "/state/key",
-    "client_ca": "/state/ca",
-    "api_server": "https://127.0.0.1:6443",
-    "ca_file": "/state/ca",
-    "images": [{"image": "x", "command": None, "exec": ["/bin/x"]}],
-    "capacity": {"cpu": "4", "memory": "8Gi", "pods": "110", "ephemeral-storage": "10Gi"},
-}
-
 
 def test_a_node_lists_everything_that_the_scheduler_asks_for() -> None:
     """Without one of the amounts pods stay unschedulable."""
-    status = registration.node_status(NodeConfig.model_validate(SETTINGS), EARLIER, NOW)
+    status = registration.node_status(config(), EARLIER, NOW)
 
-    assert status["allocatable"] == SETTINGS["capacity"]
+    assert status["allocatable"] == settings()["capacity"]
     assert status["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 10250}}
     assert {"type": "InternalIP", "address": "127.0.0.1"} in status["addresses"]
 
 
 def test_a_node_is_ready_since_it_began_and_heard_of_now() -> None:
     """A heartbeat is no transition."""
-    status = registration.node_status(NodeConfig.model_validate(SETTINGS), EARLIER, NOW)
+    status = registration.node_status(config(), EARLIER, NOW)
     ready = next(c for c in status["conditions"] if c["type"] == "Ready")
 
     assert ready["status"] == "True"
@@ -66,7 +50,7 @@ def test_a_wrong_configuration_is_refused_with_the_field_that_is_wrong(
 ) -> None:
     """One error a person can act upon."""
     path = tmp_path / "node.json"
-    path.write_text(json.dumps(SETTINGS | change))
+    path.write_text(json.dumps(settings(**change)))
 
     with pytest.raises(NodeStartError, match=said):
         NodeConfig.load(path)
