@@ -29,7 +29,7 @@ QUIET_SECONDS, REMEMBERED = 600.0, 2000
 
 
 class Reason(StrEnum):
-    """Why an event was written; the first seven are upstream's."""
+    """Why an event was written; all but the two about conflicts are upstream's words."""
 
     ACCEPTED = "ObjectAccepted"
     PLACED = "ObjectPlaced"
@@ -41,6 +41,8 @@ class Reason(StrEnum):
     FAILED = "ReconcilingError"
     NAME_TAKEN = "NameTaken"
     RELATED_CONFLICT = "RelatedObjectConflict"
+    ADDING_SCHEMAS = "AddingResourceSchemas"
+    ADDING_CLAIMS = "AddingPermissionClaims"
 
 
 _WARNINGS = frozenset(

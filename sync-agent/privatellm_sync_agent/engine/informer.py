@@ -14,7 +14,13 @@ from contextlib import aclosing
 
 import structlog
 
-from privatellm.errors import ExpiredError, KubernetesError, ThrottledError, UnavailableError
+from privatellm.errors import (
+    ExpiredError,
+    KubernetesError,
+    NotFoundError,
+    ThrottledError,
+    UnavailableError,
+)
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import Kind
 from privatellm_sync_agent.engine.store import Store
@@ -29,6 +35,7 @@ WATCH_SECONDS = 55
 """How long one watch lasts; a half-open connection is noticed five seconds later."""
 RELIST_SECONDS = 600.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+NOT_SERVED, NOT_SERVED_PAUSE = "NotServed", 2.0
 
 
 class Informer:
@@ -119,7 +126,7 @@ class Informer:
             if "resourceVersion" not in metadata:
                 raise UnavailableError(
                     f"The list of {self.kind.plural} has no resource version: it is not served yet.",
-                    reason="NotServed",
+                    reason=NOT_SERVED,
                 )
             items += page.get("items") or []
             if not metadata.get("continue"):
@@ -135,6 +142,8 @@ class Informer:
         self._failures += 1
         longest = min(FIRST_PAUSE * 2 ** min(self._failures - 1, 16), LONGEST_PAUSE)
         seconds = longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter against herds
+        if error.reason == NOT_SERVED or isinstance(error, NotFoundError):
+            seconds = min(seconds, NOT_SERVED_PAUSE)  # The first binding makes it appear.
         if isinstance(error, ThrottledError):
             seconds = max(seconds, error.retry_after)
         log.info(

@@ -21,7 +21,9 @@ async def ensure_copy(work: Work) -> Verdict:
     if work.local is not None:
         return None
     kind = work.publication.local
-    place = work.publication.spec.naming.rule.local_name(work.remote, work.cluster_path)
+    place = work.publication.spec.naming.rule.local_name(
+        work.remote, work.cluster_path, namespaced=kind.namespaced
+    )
     wanted = contents.content_for_copy(work.publication, work.remote, None)
     body = contents.new_copy(wanted, work.owner.labels(), work.owner.annotations())
     body |= {"apiVersion": kind.api_version, "kind": kind.name}

@@ -29,10 +29,20 @@ def _one_group(_key: Hashable) -> Hashable:
 
 
 class WorkQueue(Generic[K]):
-    """Keys in need of a pass, and the workers that do the passes."""
+    """Keys in need of a pass, and the workers that do the passes.
 
-    def __init__(self, group_of: Callable[[K], Hashable] = _one_group) -> None:
+    Args:
+        group_of: Which group a key belongs to.
+        gate: Passes start only while it is set.
+    """
+
+    def __init__(
+        self,
+        group_of: Callable[[K], Hashable] = _one_group,
+        gate: asyncio.Event | None = None,
+    ) -> None:
         self._group_of = group_of
+        self._gate = gate
         self._ready: dict[Hashable, dict[K, float]] = {}
         self._waiting = asyncio.Semaphore(0)
         self._busy: set[K] = set()
@@ -48,6 +58,11 @@ class WorkQueue(Generic[K]):
     def is_idle(self) -> bool:
         """Whether nothing waits, is worked on or is due to be tried again after a failure."""
         return not self._ready and not self._busy and not self._failures
+
+    @property
+    def failing(self) -> int:
+        """How many keys' last passes failed."""
+        return len(self._failures)
 
     @property
     def oldest(self) -> float:
@@ -92,6 +107,8 @@ class WorkQueue(Generic[K]):
     async def _work(self, handle: Handle[K]) -> None:
         while True:
             await self._waiting.acquire()
+            if self._gate is not None:
+                await self._gate.wait()
             await self._pass(self._take(), handle)
 
     def _take(self) -> K:

@@ -42,10 +42,13 @@ class Synchronizer:
         service: KubeClient,
         kcp: KubeClient,
         recorder: EventRecorder,
+        gate: asyncio.Event,
         workers: int = WORKERS,
     ) -> None:
         self.publication = publication
-        self.queue: WorkQueue[Identity] = WorkQueue(group_of=lambda identity: identity.cluster)
+        self.queue: WorkQueue[Identity] = WorkQueue(
+            group_of=lambda identity: identity.cluster, gate=gate
+        )
         self.world = World(service)
         self._kcp = kcp
         self._ladder = Ladder(publication, self.world, recorder)
@@ -62,6 +65,11 @@ class Synchronizer:
             informer.synced.is_set() for group in self._informers.values() for informer in group
         )
 
+    @property
+    def relists(self) -> int:
+        """How often anything was listed."""
+        return sum(one.relists for group in self._informers.values() for one in group)
+
     def set_endpoints(self, urls: Iterable[str]) -> None:
         """Follow these endpoints and no others; an endpoint that is lost takes nothing with it."""
         self._wanted = frozenset(urls)
@@ -69,7 +77,8 @@ class Synchronizer:
             self._follow_wanted(self._group)
 
     async def run(self) -> None:
-        """Sync until cancelled."""
+        """Sync until cancelled; a second run starts from nothing."""
+        self._informers, self._tasks = {}, {}
         own = self._own_informers()
         self._informers[""] = own
         try:

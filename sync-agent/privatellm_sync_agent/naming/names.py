@@ -61,16 +61,24 @@ class NamingRule:
     namespace: str = ""
     name: str = ""
 
-    def local_name(self, remote: dict[str, Any], cluster_path: str = "") -> Identity:
+    def local_name(
+        self, remote: dict[str, Any], cluster_path: str = "", *, namespaced: bool = True
+    ) -> Identity:
         """Return namespace and name of the local copy of an object.
+
+        Args:
+            remote: The object in its workspace.
+            cluster_path: The workspace's path, when it is known.
+            namespaced: Whether copies live in namespaces. When they do not, the default name tells
+                workspaces apart, which upstream's does not.
 
         Raises:
             TemplateError: when a pattern cannot be rendered for this object.
             IllegalNameError: when it yields no legal namespace or name.
         """
-        default = (
-            DEFAULT_NAME if remote["metadata"].get("namespace") else DEFAULT_CLUSTER_SCOPED_NAME
-        )
+        in_namespace = bool(remote["metadata"].get("namespace"))
+        default = DEFAULT_NAME if in_namespace else DEFAULT_CLUSTER_SCOPED_NAME
+        default = default if namespaced else f"{{{{ .ClusterName }}}}-{default}"
         namespace = _rendered(self.namespace or DEFAULT_NAMESPACE, remote, cluster_path)
         name = _rendered(self.name or default, remote, cluster_path)
         return Identity("", checked_namespace(namespace), checked_name(name))

@@ -36,6 +36,15 @@ def test_an_object_without_a_namespace_gets_a_default_name_too() -> None:
     assert local == Identity("", CLUSTER, sha3("my-llm")[:20])
 
 
+def test_copies_without_namespaces_of_two_workspaces_do_not_meet() -> None:
+    """Upstream's default gives both one name."""
+    names = {
+        NamingRule().local_name(remote(cluster=cluster), namespaced=False).name
+        for cluster in ("one", "two")
+    }
+    assert len(names) == 2
+
+
 @pytest.mark.parametrize(
     ("pattern", "name"),
     [

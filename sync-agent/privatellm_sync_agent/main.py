@@ -1,0 +1,165 @@
+"""The executable ``privatellm-sync-agent``: connect both sides, take the Lease, sync until told to stop."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import structlog
+from typing_extensions import override
+
+from privatellm.errors import InvalidInputError, KubernetesError, PrivateLLMError
+from privatellm.kube import KubeClient
+from privatellm.kube.credentials import Credentials, load_credentials
+from privatellm.kube.lease import Lease, LeaseLostError, LeaseSettings
+from privatellm.telemetry.logs import configure_logging
+from privatellm_sync_agent import flags as command_line
+from privatellm_sync_agent import listeners
+from privatellm_sync_agent.agent import Agent, AgentSettings
+from privatellm_sync_agent.flags import Flags
+from privatellm_sync_agent.kcp.home import find_home
+from privatellm_sync_agent.listeners import Readiness
+from privatellm_sync_agent.metrics import registry_of
+
+log = structlog.get_logger(__name__)
+
+EXIT_WRONG_INPUT, EXIT_FAILED = 2, 1
+
+
+def main() -> None:
+    """Run the agent as the command line says."""
+    try:
+        flags = command_line.parse(sys.argv[1:])
+    except InvalidInputError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(EXIT_WRONG_INPUT)
+    configure_logging(flags.log_format, "debug" if flags.log_debug else "info")
+    try:
+        asyncio.run(_until_stopped(flags))
+    except PrivateLLMError as error:
+        log.error("stopped", error=str(error))  # noqa: TRY400 - the message says all that helps
+        sys.exit(EXIT_FAILED)
+
+
+async def _until_stopped(flags: Flags) -> None:
+    """Run until a signal asks for the end, which is then an orderly one."""
+    task = asyncio.create_task(run(flags))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        log.info("stopped")
+    except ExceptionGroup as group:
+        raise _first(group) from group
+
+
+async def run(flags: Flags) -> None:
+    """Connect, lead and sync until cancelled.
+
+    Raises:
+        PrivateLLMError: when the flags do not fit the world, or somebody else leads now.
+    """
+    async with (
+        KubeClient(await _service_credentials(flags)) as service,
+        await KubeClient.connect(flags.kcp_kubeconfig) as kcp,
+    ):
+        home = await find_home(kcp, flags.endpoint_slice)
+        settings = AgentSettings(flags.agent_name, flags.selector, flags.disabled)
+        agent = Agent(settings, service=service, kcp=kcp, home=home)
+        readiness = Readiness(agent)
+        async with (
+            listeners.probes(flags.health, readiness),
+            listeners.metrics(flags.metrics, registry_of(agent)),
+        ):
+            await _lead(flags, service, agent, readiness)
+
+
+async def _lead(flags: Flags, service: KubeClient, agent: Agent, readiness: Readiness) -> None:
+    if not flags.leader_election:
+        readiness.state = "leading"
+        await agent.run()
+        return
+    lease = Lease(service, _lease_settings(flags))
+    readiness.state = "standby"
+    await lease.acquire()
+    readiness.state = "leading"
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(lease.hold(lambda certain: _note(agent, readiness, certain)))
+            group.create_task(agent.run())
+    finally:
+        await _release(lease)
+
+
+def _note(agent: Agent, readiness: Readiness, certain: bool) -> None:  # noqa: FBT001 - a callback
+    """Pause while it is not certain that we lead."""
+    if certain:
+        agent.manager.resume()
+    else:
+        agent.manager.pause()
+    readiness.state = "leading" if certain else "lease expired"
+
+
+async def _release(lease: Lease) -> None:
+    try:
+        await lease.release()
+    except KubernetesError as error:
+        log.info("lease not released, it will run out", error=str(error))
+
+
+def _lease_settings(flags: Flags) -> LeaseSettings:
+    identity = f"{socket.gethostname()}_{os.getpid()}"
+    return LeaseSettings(flags.namespace, f"syncagent.{flags.agent_name}", identity)
+
+
+async def _service_credentials(flags: Flags) -> Credentials:
+    credentials = await load_credentials(flags.kubeconfig)
+    if not flags.host_override and not flags.ca_file_override:
+        return credentials
+    return OverriddenCredentials(
+        credentials.kubeconfig,
+        credentials.configuration,
+        flags.host_override,
+        flags.ca_file_override,
+    )
+
+
+class OverriddenCredentials(Credentials):
+    """Credentials whose host or CA the command line replaces, after every reload as well."""
+
+    def __init__(
+        self, kubeconfig: Path | None, configuration: Any, host: str, ca_file: str
+    ) -> None:
+        super().__init__(kubeconfig, configuration)
+        self._host, self._ca_file = host, ca_file
+        self._override()
+
+    @override
+    async def refresh(self) -> None:
+        """Read the credentials again and override them again."""
+        await super().refresh()
+        self._override()
+
+    def _override(self) -> None:
+        if self._host:
+            self.configuration.host = self._host
+        if self._ca_file:
+            self.configuration.ssl_ca_cert = self._ca_file
+            self.configuration.ca_cert_data = None
+
+
+def _first(group: ExceptionGroup[Exception]) -> Exception:
+    """Return the failure that a person should read: a lost Lease before its consequences."""
+    found = [
+        _first(error) if isinstance(error, ExceptionGroup) else error for error in group.exceptions
+    ]
+    return next((error for error in found if isinstance(error, LeaseLostError)), found[0])
+
+
+if __name__ == "__main__":
+    main()
