@@ -63,14 +63,13 @@ class VerifyApp:
         now = Moment(self._wall(), self._uptime())
         facts = self._read(scope["headers"])
         decision = verify(facts, self._index, now)
-        seconds = self._uptime() - now.uptime
         if isinstance(decision, Allowed):
-            self._meter.allowed(decision.key_id, now.wall, seconds)
+            self._meter.allowed(decision.key_id, now)
             self._audit.allowed(decision, facts, now)
             await send(start_of(decision))
             await send(NO_BODY)
         else:
-            self._meter.denied(decision.reason, seconds)
+            self._meter.denied(decision.reason, now)
             self._audit.denied(decision.reason, facts, now)
             await _send(send, ANSWERS[decision.reason])
 

@@ -11,12 +11,14 @@ from typing import Final
 
 from privatellm import tokens
 
-_SCHEME: Final = b"bearer"
+_SCHEME: Final = b"bearer "
+_SCHEME_END: Final = len(_SCHEME)
 _PREFIX: Final = f"{tokens.PREFIX}_".encode()
 _KEY_ID_START: Final = len(_PREFIX)
 _KEY_ID_END: Final = _KEY_ID_START + tokens.KEY_ID_LENGTH
 _SECRET_START: Final = _KEY_ID_END + 1
 _SECRET_END: Final = _SECRET_START + tokens.SECRET_LENGTH
+_SEPARATOR: Final = ord("_")
 _LENGTH: Final = tokens.TOKEN_LENGTH
 
 _DIGITS: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -36,11 +38,12 @@ def read_bearer(authorization: bytes) -> Credential:
 
     The scheme is case-insensitive and may be followed by several spaces (RFC 6750, RFC 9110 11.1).
     """
-    scheme, _, text = authorization.partition(b" ")
-    text = text.strip(b" ")
-    if len(text) != _LENGTH or scheme.lower() != _SCHEME:
+    text = authorization[_SCHEME_END:]
+    if len(text) != _LENGTH:
+        text = text.strip(b" ")
+    if len(text) != _LENGTH or authorization[:_SCHEME_END].lower() != _SCHEME:
         return NO_CREDENTIAL
-    if text[:_KEY_ID_START] != _PREFIX or text[_KEY_ID_END:_SECRET_START] != b"_":
+    if text[:_KEY_ID_START] != _PREFIX or text[_KEY_ID_END] != _SEPARATOR:
         return NO_CREDENTIAL
     if text[_SECRET_END:] != checksum(text[:_SECRET_END]):
         return NO_CREDENTIAL

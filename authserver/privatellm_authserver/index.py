@@ -22,7 +22,7 @@ from privatellm.backend_keys import PlatformKey
 from privatellm.errors import MalformedVerifierError
 from privatellm.names import verifier_name
 from privatellm.verifiers import DIGEST_BYTES, SALT_BYTES, Digest, Verifier
-from privatellm_authserver.headers import AUTHORIZATION, INSTANCE, KEY_ID
+from privatellm_authserver.headers import AUTHORIZATION, INSTANCE, KEY_ID, Header
 
 NOT_BEFORE_TOLERANCE_SECONDS: Final = 60.0
 """How far our clock may lag behind the API server's before a fresh key is refused."""
@@ -35,7 +35,6 @@ REMEMBER_REVOKED_KEYS: Final = 10_000
 
 NAME_PREFIX: Final = verifier_name("")
 
-Header = tuple[bytes, bytes]
 NO_CONTENT: Final[Header] = (b"content-length", b"0")
 
 

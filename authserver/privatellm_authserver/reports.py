@@ -32,8 +32,8 @@ class Totals(BaseModel):
 
     Attributes:
         decisions: Decisions by reason, and allowed ones.
-        durations: Decisions by duration, a number per bucket of the histogram.
-        duration_sum: Seconds spent deciding.
+        durations: Timed decisions by duration, a number per bucket of the histogram.
+        duration_sum: Seconds they took together.
         relists: Times the whole list was read.
         watch_failures: Times a list or watch failed.
     """

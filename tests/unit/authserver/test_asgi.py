@@ -159,7 +159,6 @@ async def test_decisions_are_counted_and_uses_remembered(
 
     decisions = meter.totals().decisions
     assert [decisions[n] for n in ("allowed", "expired_api_key", "invalid_api_key")] == [1, 1, 1]
-    assert sum(meter.totals().durations) == 3
     assert meter.take_last_used() == {key.token.key_id: NOW.timestamp()}
 
 

@@ -2,10 +2,13 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from privatellm_authserver.clocks import Moment
 from privatellm_authserver.decision import Reason
 from privatellm_authserver.fleet import Fleet
-from privatellm_authserver.metrics import DURATION_BUCKETS, FleetCollector, Meter
+from privatellm_authserver.metrics import DURATION_BUCKETS, TIMED_EVERY, FleetCollector, Meter
 from privatellm_authserver.reports import KEYS_PER_REPORT, LONGEST_REPORT, Report, Totals, total
+
+BEGAN = Moment(wall=1.0, uptime=16.0)
 
 
 def scrape(fleet: Fleet, uptime: float = 100.0) -> dict[str, float]:
@@ -16,26 +19,37 @@ def scrape(fleet: Fleet, uptime: float = 100.0) -> dict[str, float]:
     return {name: float(value) for name, value in samples}
 
 
-def test_a_meter_counts_decisions_and_their_duration() -> None:
-    """By reason, and in buckets whose bounds are inclusive, as Prometheus has them."""
+def test_a_meter_counts_decisions_by_outcome() -> None:
+    """Every one of them."""
     meter = Meter()
-    meter.allowed(b"key", 1.0, DURATION_BUCKETS[0])
-    meter.denied(Reason.WRONG_INSTANCE, 1.0)
+    meter.allowed(b"key", BEGAN)
+    meter.denied(Reason.WRONG_INSTANCE, BEGAN)
+
+    decisions = meter.totals().decisions
+
+    assert decisions["allowed"] == decisions["wrong_instance"] == 1
+    assert sum(decisions.values()) == 2
+
+
+def test_a_meter_times_one_decision_in_eight() -> None:
+    """In buckets whose bounds are inclusive, as Prometheus has them."""
+    meter = Meter(lambda: BEGAN.uptime + 2.0**-10)
+    for _ in range(TIMED_EVERY):
+        meter.allowed(b"key", BEGAN)
+        meter.denied(Reason.WRONG_INSTANCE, BEGAN)
 
     totals = meter.totals()
 
-    assert totals.decisions["allowed"] == totals.decisions["wrong_instance"] == 1
-    assert sum(totals.decisions.values()) == 2
-    assert (totals.durations[0], totals.durations[-1], sum(totals.durations)) == (1, 1, 2)
-    assert totals.duration_sum == 1.0 + DURATION_BUCKETS[0]
+    assert sum(totals.durations) == totals.durations[DURATION_BUCKETS.index(0.001)] == 2
+    assert totals.duration_sum == 2 * 2.0**-10
 
 
 def test_a_meter_hands_out_the_last_use_of_each_key_once() -> None:
     """Only what is new goes into a report, the least recent first and not too much at once."""
     meter = Meter()
     for number in range(KEYS_PER_REPORT + 1):
-        meter.allowed(b"%012d" % number, float(number), 0.0)
-    meter.allowed(b"%012d" % 0, 9e9, 0.0)
+        meter.allowed(b"%012d" % number, Moment(float(number), 0.0))
+    meter.allowed(b"%012d" % 0, Moment(9e9, 0.0))
 
     first, second, third = (meter.take_last_used() for _ in range(3))
 
@@ -76,15 +90,16 @@ def test_totals_add_up() -> None:
 def test_all_workers_are_shown_together() -> None:
     """Counters are summed, gauges are labelled by worker, and what no worker knows is left out."""
     fleet = Fleet(3)
-    meter = Meter()
-    meter.allowed(b"key", 1.0, 0.000_003)
+    meter = Meter(lambda: BEGAN.uptime + 0.000_003)
+    for _ in range(TIMED_EVERY):
+        meter.allowed(b"key", BEGAN)
     fleet.workers[0].take(Report(confirmed_at=90.0, tokens=7, rejected=2, totals=meter.totals()))
     fleet.workers[1].take(Report(totals=meter.totals()))
 
     shown = scrape(fleet)
 
     prefix = "private_llm_auth_"
-    assert shown[prefix + 'decisions_total{reason="allowed"}'] == 2
+    assert shown[prefix + 'decisions_total{reason="allowed"}'] == 2 * TIMED_EVERY
     assert shown[prefix + 'decisions_total{reason="revoked_api_key"}'] == 0
     assert shown[prefix + 'decision_duration_seconds_bucket{le="2e-06"}'] == 0
     assert shown[prefix + 'decision_duration_seconds_bucket{le="+Inf"}'] == 2
