@@ -45,7 +45,7 @@ async def run(config: NodeConfig, stop: asyncio.Event) -> None:
     """
     async with (
         _root(config),
-        await KubeClient.connect(config.kubeconfig) as client,
+        await _connect(config) as client,
         _prober() as prober,
         _pods(config, client, prober) as (pods, registry),
         _log_server(KubeletAPI(client, config, pods)),
@@ -60,6 +60,15 @@ async def run(config: NodeConfig, stop: asyncio.Event) -> None:
             }.items()
         ]
         await _until_stopped(tasks, stop)
+
+
+async def _connect(config: NodeConfig) -> KubeClient:
+    try:
+        return await KubeClient.connect(config.kubeconfig)
+    except OSError as error:
+        raise NodeStartError(
+            f"The files that {config.kubeconfig} names cannot be used: {error}"
+        ) from error
 
 
 @asynccontextmanager
