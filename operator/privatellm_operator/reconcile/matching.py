@@ -1,13 +1,14 @@
 """Whether a live object already is what we want: the comparison that makes settled passes free.
 
 The API server adds defaults and others add fields of their own, so the question is whether what we want is
-*contained* in what is there. Lists whose elements have names are maps to Kubernetes (containers, ports,
-volumes): every wanted element must be there, and others may be. All other lists are one value, where an
-element more is a difference. Quantities are compared as numbers, because the API server rewrites ``0.5`` to
-``500m``. Fields that we stopped wanting are caught by the digest that every child carries.
+*contained* in what is there. It follows the API's own merge rules. Some lists are maps by the name of their
+elements (containers, ports, volumes): every wanted element must be there, and others may be. All other
+lists are one value, and so are selectors: there an addition changes the meaning. Quantities are compared
+as numbers, because the API server rewrites ``0.5`` to ``500m``. Fields that we stopped wanting are caught
+by the digest that every child carries.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from privatellm import labels
@@ -15,6 +16,19 @@ from privatellm.errors import InvalidInputError
 from privatellm.kube import Manifest
 from privatellm_operator.render.quantities import parse_quantity
 
+_MAPS_BY_NAME = frozenset(
+    {
+        "containers",
+        "env",
+        "imagePullSecrets",
+        "initContainers",
+        "ownerReferences",
+        "ports",
+        "volumeMounts",
+        "volumes",
+    }
+)
+_ATOMIC_MAPS = frozenset({"selector", "podSelector", "namespaceSelector"})
 _QUANTITIES = frozenset({"requests", "limits", "sizeLimit"})
 _NOT_COMPARED = frozenset({"apiVersion", "kind"})
 """Not every list item and watch event carries them, and they name the object more than describe it."""
@@ -43,22 +57,19 @@ def _smuggled(live: Manifest, desired: Manifest, field: str) -> Iterator[str]:
             yield key
 
 
-def _contains(live: Any, desired: Any, *, quantity: bool = False) -> bool:
-    if isinstance(desired, Mapping):
+def _contains(live: Any, desired: Any, field: str = "", *, quantity: bool = False) -> bool:
+    if isinstance(desired, Mapping) and field not in _ATOMIC_MAPS:
+        quantity = quantity or field in _QUANTITIES
         return isinstance(live, Mapping) and all(
-            key in live and _contains(live[key], value, quantity=quantity or key in _QUANTITIES)
+            key in live and _contains(live[key], value, key, quantity=quantity)
             for key, value in desired.items()
         )
-    if isinstance(desired, Sequence) and not isinstance(desired, str):
-        return isinstance(live, Sequence) and _contains_all(live, desired)
-    return bool(live == desired) or (quantity and _same_quantity(live, desired))
-
-
-def _contains_all(live: Sequence[Any], desired: Sequence[Any]) -> bool:
-    if desired and all(isinstance(item, Mapping) and "name" in item for item in desired):
-        return all(any(_contains(found, item) for found in live) for item in desired)
-    return len(live) == len(desired) and all(
-        _contains(found, item) for found, item in zip(live, desired, strict=True)
+    if isinstance(desired, list) and field in _MAPS_BY_NAME and all("name" in d for d in desired):
+        return isinstance(live, list) and all(
+            any(_contains(found, item) for found in live) for item in desired
+        )
+    return bool(live == desired) or (
+        (quantity or field in _QUANTITIES) and _same_quantity(live, desired)
     )
 
 

@@ -71,9 +71,18 @@ class Store:
         """
         return self._bury(_name(manifest), _version(manifest))
 
-    def forget(self, namespace: str, name: str) -> None:
-        """Drop what is known about an object, so that the next look is at the API server."""
+    def correct(self, namespace: str, name: str, live: Manifest | None) -> None:
+        """Take the API server's word for one object, whatever was known before.
+
+        Args:
+            namespace: Namespace of the object that was asked for.
+            name: Its name.
+            live: The answer; ``None`` when there is no such object.
+        """
+        self._deleted.pop((namespace, name), None)
         self._remove((namespace, name))
+        if live is not None:
+            self.put(live)
 
     def replace(self, listing: Listing, namespace: str | None = None) -> tuple[Manifest, ...]:
         """Make the store agree with a full list, and return the objects that changed or vanished.

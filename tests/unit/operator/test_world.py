@@ -82,6 +82,18 @@ def test_a_list_of_one_namespace_says_nothing_about_others() -> None:
     assert len(store) == 0
 
 
+def test_an_answer_about_one_object_is_believed_against_everything_before() -> None:
+    """A list by label has buried it, yet the API server says that it lives."""
+    store = World()[kinds.SECRET]
+    store.put(secret(5))
+    store.replace(Listing((), "10"))
+    store.correct("acme", "chat-llama-key", secret(5))
+    assert len(store) == 1
+
+    store.correct("acme", "chat-llama-key", None)
+    assert len(store) == 0
+
+
 def test_objects_are_found_by_their_current_terms_only() -> None:
     """A changed owner moves an object in the index."""
     store = World()[kinds.SECRET]

@@ -57,11 +57,8 @@ class InstanceGatherer:
         """Ask the API server about a child and take note of the answer."""
         namespace = instance.metadata.namespace
         live = await self._client.get(kind, name, namespace)
-        store = self._world[kind]
-        store.forget(namespace, name)
-        if live is not None:
-            store.put({"apiVersion": kind.api_version, "kind": kind.name} | live)
-        return store.get(namespace, name)
+        self._world[kind].correct(namespace, name, live)
+        return self._world[kind].get(namespace, name)
 
     def _model(self, name: str) -> tuple[LLMModel | None, str]:
         manifest = self._world[kinds.LLM_MODEL].get("", name)
