@@ -5,6 +5,7 @@ first creation. A directory without this file is not an environment, so nothing 
 """
 
 import json
+import os
 from datetime import datetime
 from typing import Any
 
@@ -66,11 +67,17 @@ def save(paths: StatePaths, state: EnvironmentState) -> None:
 
 
 def require_usable(paths: StatePaths) -> None:
-    """Refuse a directory that holds something else.
+    """Refuse a directory that holds something else, or whose path cannot be used.
 
     Raises:
-        StateError: when the directory has content but no environment, or is not a directory.
+        StateError: when the directory has content but no environment, is not a directory, or has a
+            path that does not fit into ``KUBECONFIG``.
     """
+    if os.pathsep in str(paths.root):
+        raise StateError(
+            f"The path {paths.root} contains {os.pathsep!r}, which separates paths in KUBECONFIG: "
+            "choose another directory with --state DIR."
+        )
     with files.translated(paths.root):
         if not paths.root.exists():
             return

@@ -59,7 +59,6 @@ FIXED_SETTINGS = {
     "CGO_ENABLED": "0",
     "GOENV": "off",
     "GOFLAGS": "",
-    "GOTELEMETRY": "off",
     "GOTOOLCHAIN": "local",
     "GOWORK": "off",
 }

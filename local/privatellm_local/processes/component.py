@@ -1,6 +1,7 @@
 """The life of one component: wait, start, probe, notice the end, pause, start again."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -13,6 +14,8 @@ from privatellm_local.processes.child import Child
 from privatellm_local.processes.identity import identify
 from privatellm_local.processes.specification import ComponentSpec
 from privatellm_local.processes.status import ComponentState, ComponentStatus
+
+log = logging.getLogger(__name__)
 
 STARTING_PROBE_SECONDS = 0.1
 """Pause between probes while somebody waits for the component."""
@@ -48,6 +51,7 @@ class Component:
     def start(self, dependencies: list[Self]) -> None:
         """Begin to supervise, as soon as the dependencies have been ready."""
         self._task = asyncio.create_task(self._supervise(dependencies), name=self.spec.name)
+        self._task.add_done_callback(_report_fault)
 
     async def stop(self) -> None:
         """End the process and do not start it again."""
@@ -77,9 +81,9 @@ class Component:
             await asyncio.sleep(backoff.delay)
 
     async def _run_once(self) -> str:
-        logs.rotate(self._log)
-        offset = logs.size(self._log)
         try:
+            logs.rotate(self._log)
+            offset = logs.size(self._log)
             self._child = Child.start(self.spec.argv, self._environment, self._log)
         except OSError as error:
             return f"could not be started: {error}"
@@ -119,6 +123,12 @@ class Component:
         if status != self.status:
             self.status = status
             self._changed()
+
+
+def _report_fault(task: "asyncio.Task[None]") -> None:
+    # Supervision ends only by being cancelled; anything else is a fault of ours and must be seen.
+    if not task.cancelled() and (fault := task.exception()):
+        log.error("%s is not supervised any more", task.get_name(), exc_info=fault)
 
 
 def _explanation(code: int, last_lines: list[str]) -> str:

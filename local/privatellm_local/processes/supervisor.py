@@ -116,7 +116,11 @@ class Supervisor:
         while True:
             await asyncio.sleep(LOG_CHECK_SECONDS)
             for name in self._components:
-                logs.rotate(self._paths.log(name))
+                try:
+                    logs.rotate(self._paths.log(name))
+                except OSError as error:
+                    # Most likely a full disk; the next round tries again.
+                    log.warning("the log of %s was not rotated: %s", name, error)
 
     def _publish(self) -> None:
         current = status.SupervisorStatus(

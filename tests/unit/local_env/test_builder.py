@@ -96,10 +96,12 @@ def test_parallelism_follows_processors_and_memory(
     assert builder.parallelism(processors, gibibytes * GIBIBYTE) == expected
 
 
-def test_a_users_flags_do_not_reach_a_build(chain: Toolchain, cache: CachePaths) -> None:
+def test_a_users_flags_do_not_reach_a_build(
+    chain: Toolchain, cache: CachePaths, tmp_path: Path
+) -> None:
     """Where modules come from does."""
     user = {
-        "HOME": "/nonexistent",
+        "HOME": str(tmp_path),
         "PATH": "/usr/bin",
         "GOFLAGS": "-mod=mod",
         "GOPROXY": "https://proxy.example",

@@ -88,6 +88,12 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
         state.require_usable(StatePaths(tmp_path))
 
 
+def test_a_path_that_kubeconfig_would_split_is_refused(tmp_path: Path) -> None:
+    """Clients read KUBECONFIG as a list."""
+    with pytest.raises(StateError, match="separates paths in KUBECONFIG"):
+        state.require_usable(StatePaths(tmp_path / "a:b"))
+
+
 def test_a_file_in_place_of_the_directory_is_refused(tmp_path: Path) -> None:
     """The message is about the path, not a traceback."""
     file = tmp_path / "file"
