@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 import aiohttp
-import yarl
 
 from privatellm_local.node.errors import ContainerRefusedError
 from privatellm_local.node.pod import Container, HTTPGetAction, Probe, TCPSocketAction
@@ -156,14 +155,8 @@ class _Asker:
         return "the probe has no action"
 
     async def _http(self, action: HTTPGetAction) -> str:
-        path, _, query = action.path.partition("?")
-        url = yarl.URL.build(
-            scheme=action.scheme.lower(),
-            host=action.host or self._address,
-            port=self._port(action.port),
-            path="/" + path.lstrip("/"),
-            query_string=query,
-        )
+        host, path = action.host or self._address, action.path.lstrip("/")
+        url = f"{action.scheme.lower()}://{host}:{self._port(action.port)}/{path}"
         headers = {header.name: header.value for header in action.http_headers}
         async with self._session.get(url, headers=headers, allow_redirects=False) as response:
             if response.status in _HTTP_SUCCESS:
