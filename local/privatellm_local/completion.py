@@ -4,6 +4,8 @@ An environment is complete when that supervisor still runs and every component o
 marker dies with the supervisor, so nothing has to be cleaned up after a crash.
 """
 
+from importlib.metadata import version
+
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
@@ -21,11 +23,13 @@ class Completion(BaseModel):
 
     supervisor: ProcessIdentity
     demo: bool
+    release: str
+    """Version of this distribution; another one may bring other objects."""
 
 
 def record(paths: StatePaths, current: SupervisorStatus, *, demo: bool) -> None:
     """Remember that everything is set up."""
-    done = Completion(supervisor=current.supervisor, demo=demo)
+    done = Completion(supervisor=current.supervisor, demo=demo, release=_release())
     files.write_atomically(paths.ready_file, done.model_dump_json(by_alias=True) + "\n")
 
 
@@ -52,4 +56,9 @@ def is_complete(paths: StatePaths, *, demo: bool) -> bool:
     done, current = read(paths), status.read_living(paths)
     if done is None or current is None:
         return False
-    return readiness.are_ready(current) and (done.demo or not demo)
+    is_current = done.release == _release() and (done.demo or not demo)
+    return is_current and readiness.are_ready(current)
+
+
+def _release() -> str:
+    return version("private-llm")

@@ -47,6 +47,11 @@ def require_free(plan: AddressPlan) -> None:
     Raises:
         AddressError: naming the port, its purpose and what to do.
     """
+    if plan.edge in plan.internal_ports.values():
+        raise AddressError(
+            f"Port {plan.edge} belongs to another part of this environment: choose another port for "
+            "the edge with --edge-port N."
+        )
     if not is_free(LOOPBACK, plan.edge):
         raise AddressError(
             f"Port {plan.edge} for the edge is taken by another program: end that program, or choose "

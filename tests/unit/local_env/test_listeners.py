@@ -38,6 +38,14 @@ def test_a_taken_edge_port_is_named_with_the_way_out(free_plan: AddressPlan, add
     assert "--edge-port" in str(caught.value)
 
 
+def test_the_edge_cannot_take_a_port_of_its_own_environment(free_plan: AddressPlan) -> None:
+    """Both would be free, and one of them would fail later."""
+    plan = plan_for(free_plan.slot, edge_port=free_plan.etcd)
+
+    with pytest.raises(AddressError, match="another part of this environment"):
+        listeners.require_free(plan)
+
+
 def test_a_taken_internal_port_is_named_with_its_purpose(free_plan: AddressPlan) -> None:
     """One reads what would have listened there."""
     with _listening(LOOPBACK, free_plan.etcd), pytest.raises(AddressError) as caught:

@@ -114,6 +114,17 @@ def test_an_environment_is_complete_with_the_supervisor_that_up_finished_with(
     assert not completion.is_complete(paths, demo=True)
 
 
+def test_an_upgrade_makes_an_environment_incomplete(
+    paths: StatePaths, publish: Publish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new release may bring other objects; `up` applies them."""
+    completion.record(paths, publish(_component(ComponentState.READY)), demo=True)
+
+    monkeypatch.setattr(completion, "version", lambda _: "99.0")
+
+    assert not completion.is_complete(paths, demo=True)
+
+
 def test_a_marker_of_an_earlier_supervisor_is_worth_nothing(
     paths: StatePaths, publish: Publish
 ) -> None:
