@@ -35,7 +35,20 @@ class Credentials:
         return str(self.configuration.host).rstrip("/")
 
     def tls(self) -> ssl.SSLContext:
-        """Return a TLS context that trusts the cluster's CA and presents our certificate, if any."""
+        """Return a TLS context that trusts the cluster's CA and presents our certificate, if any.
+
+        Raises:
+            InvalidInputError: when a certificate or key cannot be read or used.
+        """
+        try:
+            return self._tls()
+        except OSError as error:  # ssl.SSLError is one of these too.
+            raise InvalidInputError(
+                f"The certificates for {self.server} cannot be used: {error}. "
+                "Check the files that the kubeconfig names."
+            ) from error
+
+    def _tls(self) -> ssl.SSLContext:
         chosen = self.configuration
         context = ssl.create_default_context(cafile=chosen.ssl_ca_cert, cadata=chosen.ca_cert_data)
         if chosen.cert_file:

@@ -1,0 +1,71 @@
+"""How a cluster and our credentials are found, and what is said when they are not usable."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from privatellm.errors import InvalidInputError
+from privatellm.kube.credentials import load_credentials
+
+
+def kubeconfig(path: Path, user: dict[str, str]) -> Path:
+    """Write a kubeconfig for one user and return its path."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1/"}}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+async def test_the_environment_names_the_kubeconfig(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first existing word of KUBECONFIG is used, as the kubectl of a person would."""
+    path = kubeconfig(tmp_path / "config", {"token": "secret"})
+    monkeypatch.setenv("KUBECONFIG", f"{path}:/another")
+
+    credentials = await load_credentials()
+
+    assert credentials.server == "https://127.0.0.1:1"
+    assert await credentials.headers() == {"Authorization": "Bearer secret"}
+
+
+async def test_a_token_file_is_read_again_on_refresh(tmp_path: Path) -> None:
+    """Service-account tokens are replaced while we run."""
+    token = tmp_path / "token"
+    token.write_text("old")
+    path = kubeconfig(tmp_path / "config", {"tokenFile": str(token)})
+    credentials = await load_credentials(path)
+    token.write_text("new")
+
+    await credentials.refresh()
+
+    assert await credentials.headers() == {"Authorization": "Bearer new"}
+
+
+async def test_outside_a_cluster_and_without_kubeconfig_the_remedy_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There is nothing to guess, so the person is told what to set."""
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+    with pytest.raises(InvalidInputError, match="Set KUBECONFIG"):
+        await load_credentials()
+
+
+async def test_unusable_certificates_are_an_error_in_words(tmp_path: Path) -> None:
+    """A missing or damaged file never surfaces as a bare OSError."""
+    broken = tmp_path / "client.crt"
+    broken.write_text("no certificate")
+    user = {"client-certificate": str(broken), "client-key": str(broken)}
+    credentials = await load_credentials(kubeconfig(tmp_path / "config", user))
+
+    with pytest.raises(InvalidInputError, match="cannot be used"):
+        credentials.tls()
