@@ -62,6 +62,7 @@ def configuration(paths: StatePaths, cache: CachePaths, plan: AddressPlan) -> st
             "ephemeral-storage": "100Gi",
         },
         "host_path_roots": [str(cache.models)],
+        "provisioner": PROVISIONER,
     }
     return json.dumps(content, indent=2) + "\n"
 

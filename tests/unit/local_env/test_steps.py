@@ -13,7 +13,6 @@ from privatellm_local.addresses import AddressPlan
 from privatellm_local.errors import AddressError, NotRunningError, StateError
 from privatellm_local.locking import turn
 from privatellm_local.node.config import NodeConfig
-from privatellm_local.node.storage import PROVISIONER
 from privatellm_local.paths import CachePaths, StatePaths
 from privatellm_local.pki import inventory
 from privatellm_local.progress import SilentProgress
@@ -73,11 +72,7 @@ def test_the_host_node_understands_its_configuration(
     assert config.pod_cidr == plan.pod_cidr
     assert config.kubelet_port == plan.kubelet
     assert config.images
-
-
-def test_volumes_are_provisioned_by_the_node_that_serves_the_class() -> None:
-    """Both sides use one name."""
-    assert host_node.storage_class()["provisioner"] == PROVISIONER
+    assert config.provisioner == host_node.storage_class()["provisioner"]
 
 
 def test_people_are_administrators_by_a_binding_that_can_be_taken_away() -> None:
