@@ -80,7 +80,9 @@ class Lease:
         while True:
             try:
                 if await self._try():
-                    log.info("lease acquired", lease=self._settings.name, holder=self._settings.identity)
+                    log.info(
+                        "lease acquired", lease=self._settings.name, holder=self._settings.identity
+                    )
                     return
             except KubernetesError as error:
                 log.warning("lease not acquired", error=str(error))
