@@ -49,7 +49,10 @@ async def serve(settings: Settings) -> None:
         OSError: when the listener's address cannot be bound.
     """
     platform_key = PlatformKey.read(settings.tokens.platform_key_file)
-    async with await KubeClient.connect() as client, await KubeClient.connect() as watch_client:
+    async with (
+        await KubeClient.connect() as client,
+        await KubeClient.connect(connection_limit=0) as watch_client,
+    ):
         await OperatorProcess(settings, platform_key, client, watch_client).run()
 
 

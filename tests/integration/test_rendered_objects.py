@@ -24,7 +24,7 @@ SOURCES = (
 )
 names = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,80}[a-z0-9])?", fullmatch=True)
 texts = st.text(
-    st.characters(codec="utf-8", exclude_characters="\x00", max_codepoint=0xFFFF), max_size=40
+    st.characters(codec="utf-8", exclude_characters="\x00"), max_size=40
 )
 model_specs = st.fixed_dictionaries(
     {

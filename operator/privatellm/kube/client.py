@@ -19,6 +19,7 @@ import aiohttp
 from privatellm import errors
 from privatellm.kube import failures
 from privatellm.kube.credentials import Credentials, load_credentials
+from privatellm.kube.encoding import encoded
 from privatellm.kube.kinds import Kind
 
 Manifest = dict[str, Any]
@@ -68,18 +69,29 @@ class WatchEvent:
 class KubeClient:
     """Talks to one API server with one identity; use as an async context manager."""
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(
+        self, credentials: Credentials, *, connection_limit: int = CONNECTION_LIMIT
+    ) -> None:
+        """Open no connection yet.
+
+        Args:
+            credentials: Where the API server is and who we are.
+            connection_limit: Connections at the same time; 0 for no limit, which a client needs that
+                holds a watch in each of many namespaces.
+        """
         self._credentials = credentials
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=credentials.tls(), limit=CONNECTION_LIMIT),
+            connector=aiohttp.TCPConnector(ssl=credentials.tls(), limit=connection_limit),
             read_bufsize=2**21,  # A watch event can be a whole object of more than a megabyte.
             headers={"User-Agent": USER_AGENT},
         )
 
     @classmethod
-    async def connect(cls, kubeconfig: Path | None = None) -> Self:
+    async def connect(
+        cls, kubeconfig: Path | None = None, *, connection_limit: int = CONNECTION_LIMIT
+    ) -> Self:
         """Return a client for ``kubeconfig``, for ``KUBECONFIG``, or for the cluster around this pod."""
-        return cls(await load_credentials(kubeconfig))
+        return cls(await load_credentials(kubeconfig), connection_limit=connection_limit)
 
     @property
     def server(self) -> str:
@@ -287,7 +299,7 @@ class KubeClient:
                 self.server + path,
                 params=query,
                 headers=headers,
-                data=None if body is None else json.dumps(body),
+                data=None if body is None else encoded(body),
                 timeout=aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_SECONDS),
             ) as response:
                 await self._refuse(response, method, path)
