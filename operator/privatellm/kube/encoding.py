@@ -1,8 +1,9 @@
 """How request bodies are written: JSON that is YAML at the same time.
 
 The API server reads the body of a server-side apply as YAML. YAML knows no surrogate pairs, so characters
-beyond U+FFFF must be written as themselves and not as two escapes. It refuses some characters that JSON allows
-and takes others for line breaks, so those must be escapes and not themselves (YAML 1.1, sections 5.1 and 5.4).
+beyond U+FFFF must be written as themselves and not as two escapes. It refuses some characters that JSON
+allows and takes others for line breaks, so those must be escapes and not themselves (YAML 1.1, sections
+5.1 and 5.4).
 """
 
 import json
