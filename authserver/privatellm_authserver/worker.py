@@ -8,7 +8,6 @@ worker that meets an error it does not understand ends, and is started again.
 
 import argparse
 import asyncio
-import gc
 import math
 import socket
 import sys
@@ -128,7 +127,6 @@ def main() -> None:
     settings = Settings.from_environment()
     configure_logging(settings.log_format, settings.log_level)
     structlog.contextvars.bind_contextvars(worker=arguments.number)
-    tune_collector()
     listener = socket.socket(fileno=arguments.listener)
     channel = socket.socket(fileno=arguments.channel)
     try:
@@ -136,16 +134,6 @@ def main() -> None:
     except PrivateLLMError as error:
         structlog.stdlib.get_logger("privatellm.worker").critical("stopped", error=str(error))
         sys.exit(1)
-
-
-def tune_collector() -> None:
-    """Let the cyclic garbage collector run rarely, and never over what was imported.
-
-    A request leaves a few small cycles behind. At the default threshold of 700 objects the collector
-    would walk a large index many times a second, which is what the slowest percent of requests would see.
-    """
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 100)
 
 
 if __name__ == "__main__":

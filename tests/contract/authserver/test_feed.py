@@ -14,7 +14,7 @@ from eventually import eventually
 from privatellm.kube.client import KubeClient
 from privatellm_authserver import clocks
 from privatellm_authserver import feed as feed_module
-from privatellm_authserver.feed import Backoff, FeedHealth, VerifierFeed
+from privatellm_authserver.feed import RECOVERY_SECONDS, Backoff, FeedHealth, VerifierFeed
 from privatellm_authserver.index import EntryReader, TokenIndex
 
 SOON = 5.0
@@ -155,6 +155,29 @@ async def test_a_broken_watch_resumes_where_it_stopped(
         await world.until(added, known=True)
 
         assert server.lists == 1
+
+
+async def test_a_recovered_watch_confirms_soon(server: ApiServer, tmp_path: Path) -> None:
+    """That a connection opens proves nothing, so the first watch after a failure is a short one."""
+    async with following(server, tmp_path) as world:
+
+        async def watching() -> bool:
+            return server.watches == 1
+
+        await eventually(watching, within=SOON)
+        await server.set_fault("break")
+
+        async def failed() -> bool:
+            return world.health.failures >= 1
+
+        await eventually(failed, within=SOON)
+        before = world.confirmations
+        await server.set_fault("none")
+
+        async def confirmed() -> bool:
+            return world.confirmations > before and not world.health.problem
+
+        await eventually(confirmed, within=RECOVERY_SECONDS + 2)
 
 
 async def test_a_watch_that_is_too_old_starts_from_a_new_list(
