@@ -11,6 +11,7 @@ from kubernetes.aio.client import Configuration
 
 from eventually import eventually
 from kcp_clusters import Servers
+from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.credentials import Credentials, load_credentials
 from privatellm.kube.kinds import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, SECRET, Kind
@@ -20,9 +21,11 @@ from privatellm_local.kcp.kinds import (
     API_EXPORT,
     CORE_EVENT,
     ENDPOINT_SLICE,
+    FOLLOWED,
     LOGICAL_CLUSTER,
     WORKSPACE,
 )
+from privatellm_local.kcp.labels import CLUSTER as CLUSTER_LABEL
 from privatellm_local.kcp.server import KcpDouble
 from privatellm_sync_agent.agent import Agent, AgentSettings
 from privatellm_sync_agent.kcp.home import find_home
@@ -153,13 +156,15 @@ class World:
         return full
 
     @asynccontextmanager
-    async def agent(self, name: str = "") -> AsyncIterator[Agent]:
+    async def agent(
+        self, name: str = "", service: KubeClient | None = None
+    ) -> AsyncIterator[Agent]:
         """Run an agent in this process until the block ends."""
         url = f"{self.double.url}/clusters/{self.provider.path}"
         kcp = KubeClient(credentials(url, PROVIDER))
         settings = AgentSettings(name or self.agent_name, f"test={self.suffix}")
         home = await find_home(kcp, self.export)
-        agent = Agent(settings, service=self.service, kcp=kcp, home=home)
+        agent = Agent(settings, service=service or self.service, kcp=kcp, home=home)
         task = asyncio.create_task(agent.run())
         try:
             yield agent
@@ -202,11 +207,24 @@ class World:
 
     async def close(self) -> None:
         """Remove what other tests would see and close every client."""
+        await self._forget_kind()
         listing = await self.service.list(PUBLISHED_RESOURCE, labels=f"test={self.suffix}")
         for published in listing.items:
             await self.service.delete(PUBLISHED_RESOURCE, published["metadata"]["name"])
         for client in (*self.clients, self.admin, self.service):
             await client.close()
+
+    async def _forget_kind(self) -> None:
+        """Remove the definition below; objects that wait for an agent would keep it."""
+        try:
+            for copy in (await self.service.list(self.kind)).items:
+                metadata = copy["metadata"]
+                place = (metadata["name"], metadata.get("namespace"))
+                await self.service.patch(self.kind, *place, {"metadata": {"finalizers": None}})
+        except KubernetesError:
+            return
+        name = f"{self.kind.plural}.{self.kind.group}"
+        await self.service.delete(CUSTOM_RESOURCE_DEFINITION, name)
 
     def _client(self, url: str, token: str = ADMIN) -> KubeClient:
         client = KubeClient(credentials(url, token))
@@ -263,6 +281,17 @@ async def world(servers: Servers) -> AsyncIterator[World]:
             yield made
         finally:
             await made.close()
+    await hide_all(servers)
+
+
+async def hide_all(servers: Servers) -> None:
+    """Let the next double start with nothing but the root: what has no cluster is not seen."""
+    async with await KubeClient.connect(servers.behind_kcp) as behind:
+        for kind in FOLLOWED:
+            listing = await behind.list(kind, labels=f"{CLUSTER_LABEL},{CLUSTER_LABEL}!=root")
+            hidden = {"metadata": {"labels": {CLUSTER_LABEL: None}}}
+            names = [one["metadata"]["name"] for one in listing.items]
+            await asyncio.gather(*(behind.patch(kind, name, None, hidden) for name in names))
 
 
 def definition(kind: Kind, *, status: bool = True) -> Manifest:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import aclosing
 from typing import Any
 
 from privatellm.errors import KubernetesError
@@ -103,15 +104,17 @@ class Registry:
         self._synced[kind.plural].set()
         self.changed.set()
         version = listing.resource_version
-        async for event in client.watch(kind, resource_version=version, labels=labels.CLUSTER):
-            if event.type == "BOOKMARK":
-                continue
-            seen = outward(event.object)
-            if event.type == "DELETED":
-                table.pop(_key(seen), None)
-            else:
-                table[_key(seen)] = seen
-            self.changed.set()
+        watch = client.watch(kind, resource_version=version, labels=labels.CLUSTER)
+        async with aclosing(watch) as events:  # type: ignore[type-var]
+            async for event in events:
+                if event.type == "BOOKMARK":
+                    continue
+                seen = outward(event.object)
+                if event.type == "DELETED":
+                    table.pop(_key(seen), None)
+                else:
+                    table[_key(seen)] = seen
+                self.changed.set()
 
 
 def _cluster(manifest: Manifest) -> str:

@@ -32,7 +32,7 @@ SWEEPS: tuple[Callable[[Context], Awaitable[None]], ...] = (
     claims.sweep,
     namespaces.sweep,
 )
-PENDING_SECONDS, ESTABLISH_SECONDS = 0.15, 0.05
+PENDING_SECONDS, ESTABLISH_SECONDS, GOODBYE_SECONDS = 0.15, 0.05, 0.1
 LARGEST_BODY = 4 * 2**20
 
 
@@ -80,6 +80,8 @@ class KcpDouble:
             await self._upstream.close()
         if self._client is not None:
             await self._client.close()
+        # TLS connections say goodbye in the background, which needs a loop that still runs.
+        await asyncio.sleep(GOODBYE_SECONDS)
 
     async def _listen(self, upstream: Upstream) -> None:
         application = web.Application(client_max_size=LARGEST_BODY)

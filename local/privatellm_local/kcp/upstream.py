@@ -66,7 +66,10 @@ class Upstream:
                 refusal = await source.json(content_type=None)
                 return web.json_response(refusal, status=source.status)
             response = await _begin(request)
-            await self._carry(request, response, source.content, rewrite, plural)
+            try:
+                await self._carry(request, response, source.content, rewrite, plural)
+            finally:
+                _abandon(source)
             return response
 
     async def silence(self, request: web.Request, plural: str) -> web.StreamResponse:
@@ -96,6 +99,13 @@ class Upstream:
         return {"Content-Type": content, "Accept": "application/json"} | (
             await self._credentials.headers()
         )
+
+
+def _abandon(source: aiohttp.ClientResponse) -> None:
+    """End a watch whose connection serves nothing else, without waiting for a TLS goodbye."""
+    transport = source.connection.transport if source.connection is not None else None
+    if transport is not None:
+        transport.abort()
 
 
 async def _begin(request: web.Request) -> web.StreamResponse:

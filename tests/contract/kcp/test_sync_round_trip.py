@@ -352,7 +352,8 @@ async def test_a_copy_of_upstreams_making_is_taken_over_without_being_made_again
             found = await world.copy_of(acme, "x")
             remote = await acme.client.get(world.kind, "x", "default")
             finalizers = (remote or {})["metadata"]["finalizers"]
-            return found["spec"] == {"size": 2} and finalizers == [finalizer_of(world.agent_name)]
+            ours = [finalizer_of(world.agent_name)]
+            return bool(found["spec"] == {"size": 2} and finalizers == ours)
 
         await eventually(taken_over, what="the takeover")
         assert (await world.copy_of(acme, "x"))["metadata"]["uid"] == copy["metadata"]["uid"]

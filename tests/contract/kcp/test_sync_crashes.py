@@ -1,0 +1,151 @@
+"""The agent dies at every single write of an object's life; the next one ends in the same world."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from eventually import eventually
+from kcp_clusters import Servers
+from kcp_crash import Death, MortalClient, arm, disarm
+from kcp_world import SECRET, Workspace, World
+from privatellm.kube import Manifest
+from privatellm_sync_agent.objects.ownership import finalizer_of
+
+RELATED: dict[str, Any] = {
+    "identifier": "credentials",
+    "origin": "service",
+    "kind": "Secret",
+    "cleanup": True,
+    "watch": {"byOwner": {}},
+    "object": {"reference": {"path": "metadata.name"}},
+}
+WRITES_OF_A_CREATION = 6
+"""Finalizer, namespace (and the copy that needed it), copy, status, Secret, annotation."""
+
+WRITES_OF_A_DELETION = 3
+"""Secret, copy, finalizer."""
+
+
+@pytest.fixture
+async def mortal(api_servers: Servers) -> AsyncIterator[MortalClient]:
+    """The service cluster's client of an agent that is to die."""
+    async with await MortalClient.connect(api_servers.service) as client:
+        yield client
+
+
+async def provide(world: World, acme: Workspace, name: str) -> None:
+    """Do what the provider's controller does: a status and a Secret beside the copy."""
+    copy = await world.copy_of(acme, name)
+    metadata = copy["metadata"]
+    body = {"status": {"phase": "Ready"}}
+    place = (metadata["name"], metadata["namespace"])
+    await world.service.patch(world.kind, *place, body, subresource="status")
+    owner = {
+        "apiVersion": copy["apiVersion"],
+        "kind": copy["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+    }
+    if await world.service.get(SECRET, *place) is None:
+        secret = {"name": place[0], "namespace": place[1], "ownerReferences": [owner]}
+        manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": secret}
+        await world.service.create(SECRET, manifest | {"stringData": {"key": "one"}})
+
+
+async def complete(world: World, acme: Workspace, name: str) -> Manifest:
+    """Wait until everything about an object is as it should be."""
+
+    async def look() -> Manifest | None:
+        remote = await acme.client.get(world.kind, name, "default")
+        secret = await acme.client.get(SECRET, name, "default")
+        assert remote is not None
+        assert secret is not None
+        assert remote["status"] == {"phase": "Ready"}
+        assert remote["metadata"]["finalizers"] == [finalizer_of(world.agent_name)]
+        assert any(name in text for text in remote["metadata"]["annotations"].values())
+        return remote
+
+    found = await eventually(look, what=f"everything about {name}")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("at", range(1, WRITES_OF_A_CREATION + 1))
+async def test_an_object_is_complete_whichever_write_was_the_last(
+    world: World, mortal: MortalClient, at: int, after: bool
+) -> None:
+    """One copy, one Secret, one finalizer, whatever was left half done."""
+    await publish(world)
+    async with world.agent():
+        await world.published()
+        acme = await world.customer()
+    mortal.death = Death(at, after)
+    arm(world, mortal.death)
+    async with world.agent(service=mortal):
+        await acme.create(world.kind, "x", "default", spec={"size": 1})
+        await until_dead(world, acme, mortal.death)
+    disarm(world)
+    async with world.agent():
+        await provide(world, acme, "x")
+        await complete(world, acme, "x")
+        assert len(await world.copies()) == 1
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("at", range(1, WRITES_OF_A_DELETION + 1))
+async def test_an_object_ends_whichever_write_was_the_last(
+    world: World, mortal: MortalClient, at: int, after: bool
+) -> None:
+    """No copy, no Secret and no finalizer is left behind."""
+    await publish(world)
+    async with world.agent():
+        await world.published()
+        acme = await world.customer()
+        await acme.create(world.kind, "x", "default", spec={"size": 1})
+        await provide(world, acme, "x")
+        await complete(world, acme, "x")
+    mortal.death = Death(at, after)
+    arm(world, mortal.death)
+    async with world.agent(service=mortal):
+        await acme.client.delete(world.kind, "x", "default")
+        await eventually(lambda: dead(mortal.death), what="the death of the agent")
+    disarm(world)
+    async with world.agent():
+
+        async def ended() -> bool:
+            left = [
+                await acme.client.get(world.kind, "x", "default"),
+                await acme.client.get(SECRET, "x", "default"),
+                *await world.copies(),
+            ]
+            return not any(left)
+
+        await eventually(ended, what="the end of everything")
+
+
+async def publish(world: World) -> None:
+    naming = {
+        "name": "{{ .Object.metadata.name }}",
+        "namespace": "{{ .ClusterName }}-{{ sha3short .Object.metadata.namespace 12 }}",
+    }
+    await world.publish(related=[RELATED], naming=naming)
+
+
+async def dead(death: Death) -> bool:
+    return death.reached.is_set()
+
+
+async def until_dead(world: World, acme: Workspace, death: Death) -> None:
+    """Play the provider until the agent has died; some deaths come before there is a copy."""
+
+    async def look() -> bool:
+        if death.reached.is_set():
+            return True
+        if await world.copies():
+            await provide(world, acme, "x")
+        return False
+
+    await eventually(look, what="the death of the agent")
