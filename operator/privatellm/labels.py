@@ -12,8 +12,17 @@ MANAGED_BY_OPERATOR = "private-llm-operator"
 MODEL_SERVER = "llama-cpp-server"
 """Value of the name label on an instance's children and pods."""
 
+MODEL_FETCHER = "model-fetcher"
+"""Value of the name label on the platform's own fetch Jobs and their pods."""
+
+MODEL_CACHE = "model-cache"
+"""Value of the name label on claims that keep weights."""
+
 LLM_INSTANCE = f"{GROUP}/instance"
 """Name of the LLMInstance a child or a token Secret belongs to, shortened to a label value."""
+
+LLM_MODEL = f"{GROUP}/model"
+"""Name of the LLMModel whose weights a claim or a fetch Job holds, shortened to a label value."""
 
 API_TOKEN_REQUEST = f"{GROUP}/apitokenrequest"
 """Name of the APITokenRequest a token Secret belongs to."""
@@ -32,6 +41,7 @@ DESCRIPTION = f"{GROUP}/description"
 
 INSTANCE_FINALIZER = f"{GROUP}/llminstance-finalizer"
 REQUEST_FINALIZER = f"{GROUP}/apitokenrequest-finalizer"
+MODEL_FINALIZER = f"{GROUP}/llmmodel-finalizer"
 
 FIELD_MANAGER = "private-llm-operator"
 """The field manager of every server-side apply of the operator."""

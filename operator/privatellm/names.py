@@ -27,6 +27,7 @@ _CHILD_SUFFIX = "-llama"
 _TOKEN_SUFFIX = "-token"  # noqa: S105 - the end of a name
 _DIGEST_LENGTH = 12
 _LONGEST_STEM = LONGEST_LABEL_VALUE - len(_CHILD_SUFFIX)
+_LONGEST_WEIGHTS_STEM = 30
 _LEGAL_STEM = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 _SHORTENED = re.compile(rf".*-h[a-z2-7]{{{_DIGEST_LENGTH}}}")
 _NOT_DNS = re.compile(r"[^a-z0-9-]+")
@@ -80,6 +81,33 @@ def token_secret_name(request: str) -> str:
     return _shortened(request, LONGEST_OBJECT_NAME - len(_TOKEN_SUFFIX)) + _TOKEN_SUFFIX
 
 
+def weights_name(model: str, source_digest: str) -> str:
+    """Return what weights are called in every cache: another source gives another name.
+
+    Args:
+        model: Name of the LLMModel.
+        source_digest: Digest of where its weights come from and which they are.
+    """
+    kept = _readable(model)[:_LONGEST_WEIGHTS_STEM].rstrip("-")
+    return f"{kept}-{_digest(f'{model}/{source_digest}')[:_DIGEST_LENGTH]}"
+
+
+def claim_name(weights: str) -> str:
+    """Return the name of the claim that keeps these weights in a namespace."""
+    return f"{weights}-weights"
+
+
+def fetch_job_name(weights: str, node: str = "") -> str:
+    """Return the name of the Job that fetches these weights.
+
+    Args:
+        weights: What they are called.
+        node: The node whose cache it fills; empty when any node will do.
+    """
+    place = f"-{_digest(node)[:_DIGEST_LENGTH]}" if node else ""
+    return f"fetch-{weights}{place}"
+
+
 def verifier_name(key_id: str) -> str:
     """Return the name of the Secret that verifies the key with this id."""
     return f"v-{key_id}"
@@ -100,10 +128,13 @@ def _stem(instance: str) -> str:
 
 
 def _shortened(name: str, longest: int) -> str:
-    readable = _NOT_DNS.sub("-", name)
-    readable = readable if readable[:1].isalpha() else f"x{readable}"
-    kept = readable[: longest - _DIGEST_LENGTH - 2].rstrip("-")
+    kept = _readable(name)[: longest - _DIGEST_LENGTH - 2].rstrip("-")
     return f"{kept}-h{_digest(name)[:_DIGEST_LENGTH]}"
+
+
+def _readable(name: str) -> str:
+    readable = _NOT_DNS.sub("-", name)
+    return readable if readable[:1].isalpha() else f"x{readable}"
 
 
 def _digest(text: str) -> str:

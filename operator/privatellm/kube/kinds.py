@@ -56,6 +56,7 @@ PERSISTENT_VOLUME_CLAIM = Kind("", "v1", "PersistentVolumeClaim", "persistentvol
 EVENT = Kind("events.k8s.io", "v1", "Event", "events")
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets")
+JOB = Kind("batch", "v1", "Job", "jobs")
 INGRESS = Kind("networking.k8s.io", "v1", "Ingress", "ingresses")
 INGRESS_CLASS = Kind("networking.k8s.io", "v1", "IngressClass", "ingressclasses", namespaced=False)
 NETWORK_POLICY = Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies")
@@ -108,6 +109,7 @@ ALL_KINDS: tuple[Kind, ...] = (
     EVENT,
     DEPLOYMENT,
     REPLICA_SET,
+    JOB,
     INGRESS,
     INGRESS_CLASS,
     NETWORK_POLICY,
