@@ -5,7 +5,7 @@ before it writes anything else, so that a crash leaves nothing usable behind.
 """
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -132,10 +132,9 @@ class APITokenRequestStatus(ApiModel):
 class APITokenRequest(ApiObject):
     """A key to one LLMInstance."""
 
-    KIND: ClassVar[kinds.Kind] = kinds.API_TOKEN_REQUEST
-    SHORT_NAMES: ClassVar[tuple[str, ...]] = ("llmt",)
-    SCALE: ClassVar[dict[str, str] | None] = None
-    COLUMNS: ClassVar[tuple[dict[str, Any], ...]] = (
+    KIND = kinds.API_TOKEN_REQUEST
+    SHORT_NAMES = ("llmt",)
+    COLUMNS = (
         {"name": "Instance", "type": "string", "jsonPath": ".spec.instanceName"},
         {"name": "Secret", "type": "string", "jsonPath": ".status.secretName"},
         {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},

@@ -19,17 +19,13 @@ from privatellm.api.schemas import structural_schema
 CATEGORY = "privatellms"
 """``kubectl get privatellms`` lists all our kinds."""
 
-OBJECT_TYPES: tuple[type[LLMInstance | APITokenRequest | LLMModel], ...] = (
-    LLMInstance,
-    APITokenRequest,
-    LLMModel,
-)
+OBJECT_TYPES: tuple[type[ApiObject], ...] = (LLMInstance, APITokenRequest, LLMModel)
 """Every kind we define."""
 
 _HEADER = "# Generated from the types in operator/privatellm/api by `make crds`. Do not edit.\n"
 
 
-def crd_of(model: type[LLMInstance | APITokenRequest | LLMModel]) -> dict[str, Any]:
+def crd_of(model: type[ApiObject]) -> dict[str, Any]:
     """Return the CustomResourceDefinition of one kind."""
     kind = model.KIND
     return {
@@ -72,7 +68,7 @@ def write_all(directory: Path) -> None:
         (directory / f"{model.KIND.plural}.yaml").write_text(as_yaml(crd_of(model)))
 
 
-def _version(model: type[LLMInstance | APITokenRequest | LLMModel]) -> dict[str, Any]:
+def _version(model: type[ApiObject]) -> dict[str, Any]:
     subresources: dict[str, Any] = {"status": {}}
     if model.SCALE is not None:
         subresources["scale"] = model.SCALE

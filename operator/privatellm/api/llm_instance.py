@@ -5,7 +5,7 @@ customer may set is here and nothing else: images, arguments and placement belon
 """
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -114,14 +114,14 @@ class LLMInstanceStatus(ApiModel):
 class LLMInstance(ApiObject):
     """A private LLM behind an OpenAI-compatible URL."""
 
-    KIND: ClassVar[kinds.Kind] = kinds.LLM_INSTANCE
-    SHORT_NAMES: ClassVar[tuple[str, ...]] = ("llmi",)
+    KIND = kinds.LLM_INSTANCE
+    SHORT_NAMES = ("llmi",)
     SCALE: ClassVar[dict[str, str] | None] = {
         "specReplicasPath": ".spec.replicas",
         "statusReplicasPath": ".status.replicas",
         "labelSelectorPath": ".status.selector",
     }
-    COLUMNS: ClassVar[tuple[dict[str, Any], ...]] = (
+    COLUMNS = (
         {"name": "Model", "type": "string", "jsonPath": ".spec.model"},
         {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},
         {"name": "Ready", "type": "string", "jsonPath": ".status.ready"},

@@ -5,7 +5,7 @@ sources, arguments, limits and placement are set here by people whom the platfor
 """
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -131,10 +131,25 @@ class LLMModelSpec(ApiModel):
     )
 
 
+class ModelCondition(StrEnum):
+    """The types of an LLMModel's conditions."""
+
+    DIGEST_KNOWN = "DigestKnown"
+    """Every fetch can be checked: the digest is declared, or was recorded on first use."""
+
+    REMOVABLE = "Removable"
+    """Present while somebody wants the model deleted: whether no instance uses it any more."""
+
+
 class LLMModelStatus(ApiModel):
     """What the operator recorded."""
 
     sha256: str | None = Field(default=None, description="Digest seen on first use.")
+    size_bytes: int | None = Field(default=None, description="Size seen on first use, in bytes.")
+    recorded_for: str | None = Field(
+        default=None,
+        description="Digest of the source that sha256 was recorded for; another source, another record.",
+    )
     conditions: tuple[Condition, ...] = Field(
         default=(), description="Each says in one sentence what is wrong and what to do."
     )
@@ -143,10 +158,9 @@ class LLMModelStatus(ApiModel):
 class LLMModel(ApiObject):
     """A model that customers can order."""
 
-    KIND: ClassVar[kinds.Kind] = kinds.LLM_MODEL
-    SHORT_NAMES: ClassVar[tuple[str, ...]] = ("llmm",)
-    SCALE: ClassVar[dict[str, str] | None] = None
-    COLUMNS: ClassVar[tuple[dict[str, Any], ...]] = (
+    KIND = kinds.LLM_MODEL
+    SHORT_NAMES = ("llmm",)
+    COLUMNS = (
         {"name": "Display name", "type": "string", "jsonPath": ".spec.displayName"},
         {"name": "Quantization", "type": "string", "jsonPath": ".spec.quantization"},
         {"name": "License", "type": "string", "jsonPath": ".spec.license"},

@@ -58,9 +58,17 @@ class ObjectMeta(ApiModel):
 
 
 class ApiObject(ApiModel):
-    """An object with metadata that the API server stores."""
+    """An object that the API server stores, and what its definition says beside the schema."""
 
     KIND: ClassVar[Kind]
+    SHORT_NAMES: ClassVar[tuple[str, ...]] = ()
+    """What kubectl also takes for the plural."""
+
+    COLUMNS: ClassVar[tuple[dict[str, Any], ...]] = ()
+    """The columns of ``kubectl get``."""
+
+    SCALE: ClassVar[dict[str, str] | None] = None
+    """The paths of the scale subresource, for kinds that have one."""
 
     metadata: ObjectMeta
 
