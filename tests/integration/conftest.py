@@ -14,6 +14,7 @@ import pytest
 import embedded
 from privatellm.kube import KubeClient, kinds
 from privatellm_local.platform.rbac import tenant_binding
+from token_control_plane import control_plane
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +38,13 @@ def kubeconfig(environment: embedded.Environment) -> Path:
 def edge_url(environment: embedded.Environment) -> str:
     """The URL of the edge."""
     return environment.edge_url
+
+
+@pytest.fixture(scope="session")
+def bare_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The administrator's kubeconfig of a control plane that runs no operator."""
+    with control_plane(tmp_path_factory.mktemp("control-plane")) as bare:
+        yield bare
 
 
 @pytest.fixture

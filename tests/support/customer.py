@@ -58,7 +58,7 @@ async def until_phase(
 
     def reached(state: dict[str, Any] | None) -> bool:
         last.update(state or {})
-        return (state or {}).get("status", {}).get("phase") == phase
+        return bool((state or {}).get("status", {}).get("phase") == phase)
 
     try:
         async with asyncio.timeout(READY_SECONDS):

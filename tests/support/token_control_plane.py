@@ -1,7 +1,7 @@
-"""A bare control plane for tests of the token passes: etcd, kube-apiserver, two controllers, no operator.
+"""A bare control plane: etcd, kube-apiserver, a few controllers, no operator.
 
-The embedded environment runs the operator, which would repair what these tests break on purpose. Here
-nothing acts but the test, the garbage collector and the namespace controller. With
+The embedded environment runs the operator, which would repair what some tests break on purpose. Here
+nothing acts but the test and the controllers that it asked for. With
 ``PRIVATE_LLM_TEST_API_SERVER`` set to a kubeconfig, that running cluster is used and left running.
 """
 
@@ -26,13 +26,26 @@ from privatellm_local.build.builder import Programs, ensure_programs
 from privatellm_local.paths import cache_paths
 from privatellm_local.progress import SilentProgress
 
+FEW_CONTROLLERS = "garbage-collector-controller,namespace-controller,resourcequota-controller"
+"""What tests of single passes need; nothing else interferes with what they break."""
+
+ALL_CONTROLLERS = (
+    "*,-endpointslice-controller,-endpoints-controller,-endpointslice-mirroring-controller"
+)
+"""As in the embedded environment: slices refuse addresses on loopback."""
+
 START_SECONDS = 60.0
 STOP_SECONDS = 10.0
 
 
 @contextmanager
-def control_plane(directory: Path) -> Iterator[Path]:
-    """Run a control plane with our CRDs and yield the administrator's kubeconfig."""
+def control_plane(directory: Path, *, controllers: str = FEW_CONTROLLERS) -> Iterator[Path]:
+    """Run a control plane with our CRDs and yield the administrator's kubeconfig.
+
+    Args:
+        directory: Where its state and its logs go.
+        controllers: The controller manager's ``--controllers``.
+    """
     if running := os.environ.get("PRIVATE_LLM_TEST_API_SERVER"):
         asyncio.run(_define_kinds(Path(running)))
         yield Path(running)
@@ -41,10 +54,10 @@ def control_plane(directory: Path) -> Iterator[Path]:
     paths.create()
     programs = asyncio.run(ensure_programs(paths, SilentProgress()))
     with ExitStack() as stack:
-        yield _start(stack, directory, programs)
+        yield _start(stack, directory, programs, controllers)
 
 
-def _start(stack: ExitStack, directory: Path, programs: Programs) -> Path:
+def _start(stack: ExitStack, directory: Path, programs: Programs, controllers: str) -> Path:
     etcd, peer, api, manager = _free_ports(4)
     token = token_hex(16)
     (directory / "tokens.csv").write_text(f'{token},admin,1,"system:masters"\n')
@@ -55,7 +68,7 @@ def _start(stack: ExitStack, directory: Path, programs: Programs) -> Path:
         "kube-apiserver": [str(programs.apiserver), *_apiserver(directory, etcd, api)],
         "kube-controller-manager": [
             str(programs.controller_manager),
-            *_controller_manager(directory, kubeconfig, manager),
+            *_controller_manager(directory, kubeconfig, manager, controllers),
         ],
     }
     for name, command in commands.items():
@@ -97,11 +110,15 @@ def _apiserver(directory: Path, etcd: int, port: int) -> list[str]:
     ]
 
 
-def _controller_manager(directory: Path, kubeconfig: Path, port: int) -> list[str]:
+def _controller_manager(
+    directory: Path, kubeconfig: Path, port: int, controllers: str
+) -> list[str]:
     return [
         f"--kubeconfig={kubeconfig}",
-        # The garbage collector, the namespace controller and the quota's are all that is needed.
-        "--controllers=garbage-collector-controller,namespace-controller,resourcequota-controller",
+        f"--controllers={controllers}",
+        # Its default of 20 requests a second needs minutes for what a test does at once.
+        "--kube-api-qps=300",
+        "--kube-api-burst=600",
         "--leader-elect=false",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",

@@ -1,7 +1,7 @@
 """A control plane without an operator, Traefik's kinds, a fresh tenant, and the passes to run."""
 
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -11,15 +11,7 @@ from operator_passes import MODEL, InstanceOperator, catalogue_entry
 from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient, kinds
 from privatellm_local.edge.definitions import definitions
-from token_control_plane import control_plane
 from token_crash import FragileClient
-
-
-@pytest.fixture(scope="session")
-def bare_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The administrator's kubeconfig of a control plane that runs no operator."""
-    with control_plane(tmp_path_factory.mktemp("control-plane")) as kubeconfig:
-        yield kubeconfig
 
 
 @pytest.fixture

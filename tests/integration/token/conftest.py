@@ -1,23 +1,15 @@
 """A control plane without an operator, a fresh tenant for each test, and the operator's passes to run."""
 
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from privatellm.kube import KubeClient, kinds
-from token_control_plane import control_plane
 from token_crash import FragileClient
 from token_objects import Tenant
 from token_operator import TokenOperator
-
-
-@pytest.fixture(scope="session")
-def bare_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The administrator's kubeconfig of a control plane that runs no operator."""
-    with control_plane(tmp_path_factory.mktemp("control-plane")) as kubeconfig:
-        yield kubeconfig
 
 
 @pytest.fixture
