@@ -1,10 +1,10 @@
-"""Have all programs: given by the user, found in the cache, or built now."""
+"""Have programs: given by the user, found in the cache, or built now."""
 
 import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +33,7 @@ SCRATCH_PREFIX = ".build-"
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Where each program is."""
+    """Where each program of the control plane is, in the order of :data:`PROGRAMS`."""
 
     etcd: Path
     apiserver: Path
@@ -44,7 +44,7 @@ class Programs:
 async def ensure_programs(
     cache: CachePaths, progress: Progress, variables: Mapping[str, str] = os.environ
 ) -> Programs:
-    """Return the programs, after building those that are missing.
+    """Return the control plane's programs, after building those that are missing.
 
     Args:
         cache: The user's cache directory.
@@ -59,11 +59,34 @@ async def ensure_programs(
     given = given_programs(variables)
     if given is not None:
         return given
+    return Programs(*await ensure_built(PROGRAMS, cache, progress, variables))
+
+
+async def ensure_built(
+    programs: Sequence[Program],
+    cache: CachePaths,
+    progress: Progress,
+    variables: Mapping[str, str] = os.environ,
+) -> tuple[Path, ...]:
+    """Return where some programs are, after building those that are missing.
+
+    Args:
+        programs: Which programs.
+        cache: The user's cache directory.
+        progress: Told what is built and how far it is.
+        variables: The user's environment.
+
+    Raises:
+        BuildError: when a build fails; the message names the log.
+        MachineError: when memory or disk do not suffice for a build.
+        StateError: when the cache cannot be written.
+    """
     chain = toolchain.find()
-    if missing(cache, chain):
+    if missing(programs, cache, chain):
         async with _build_lock(cache, progress):
-            await _build_missing(cache, chain, progress, variables)
-    return _programs(lambda program: cached(cache, chain, program))
+            # Looked up again under the lock: another process may have built them meanwhile.
+            await _build_all(missing(programs, cache, chain), cache, chain, progress, variables)
+    return tuple(cached(cache, chain, program) for program in programs)
 
 
 def given_programs(variables: Mapping[str, str]) -> Programs | None:
@@ -74,7 +97,7 @@ def given_programs(variables: Mapping[str, str]) -> Programs | None:
     found = [Path(directory) / program.name for program in PROGRAMS]
     if not all(os.access(path, os.X_OK) for path in found):
         return None
-    return _programs(lambda program: (Path(directory) / program.name).absolute())
+    return Programs(*(path.absolute() for path in found))
 
 
 def cached(cache: CachePaths, chain: Toolchain, program: Program) -> Path:
@@ -82,13 +105,11 @@ def cached(cache: CachePaths, chain: Toolchain, program: Program) -> Path:
     return cache.binaries / program.digest(chain.version) / program.name
 
 
-def missing(cache: CachePaths, chain: Toolchain) -> list[Program]:
+def missing(
+    programs: Sequence[Program], cache: CachePaths, chain: Toolchain
+) -> tuple[Program, ...]:
     """Return the programs that must be built."""
-    return [program for program in PROGRAMS if not cached(cache, chain, program).exists()]
-
-
-def _programs(place: Callable[[Program], Path]) -> Programs:
-    return Programs(*(place(program) for program in PROGRAMS))
+    return tuple(program for program in programs if not cached(cache, chain, program).exists())
 
 
 @asynccontextmanager
@@ -102,22 +123,25 @@ async def _build_lock(cache: CachePaths, progress: Progress) -> AsyncIterator[No
         yield
 
 
-async def _build_missing(
-    cache: CachePaths, chain: Toolchain, progress: Progress, variables: Mapping[str, str]
+async def _build_all(
+    todo: Sequence[Program],
+    cache: CachePaths,
+    chain: Toolchain,
+    progress: Progress,
+    variables: Mapping[str, str],
 ) -> None:
-    # Looked up again under the lock: another process may have built them meanwhile.
-    todo = missing(cache, chain)
     if not todo:
         return
     _remove_leftovers(cache)
     environment = toolchain.environment(chain, cache, variables)
-    machine.require_memory(machine.BUILD_MEMORY_BYTES, "Building the control plane")
+    names = ", ".join(program.name for program in todo)
+    machine.require_memory(machine.BUILD_MEMORY_BYTES, f"Building {names}")
     machine.require_disk(
-        Path(environment["GOCACHE"]), machine.BUILD_DISK_BYTES, "Building the control plane"
+        Path(environment["GOCACHE"]), machine.BUILD_DISK_BYTES, f"Building {names}"
     )
     progress.note(
-        f"building {len(todo)} control plane programs from source; this happens once and takes "
-        f"5 to 15 minutes on two cores (log: {_log(cache)})"
+        f"building {names} from source; this happens once and takes {_expected(todo)} on two cores "
+        f"(log: {_log(cache)})"
     )
     for position, program in enumerate(todo, start=1):
         state = BuildState(program.name, position, len(todo))
@@ -207,6 +231,10 @@ def parallelism(processors: int, memory_bytes: int) -> int:
 def complaint_of(outcome: commands.Outcome) -> str:
     """Return the line that says why a command failed."""
     return complaint(list(outcome.last_errors))
+
+
+def _expected(todo: Sequence[Program]) -> str:
+    return f"{sum(program.minutes for program in todo):.0f} minutes or more"
 
 
 def _remove_leftovers(cache: CachePaths) -> None:

@@ -6,16 +6,17 @@ from hashlib import sha256
 from pathlib import Path
 
 KUBERNETES_VERSION = "v1.37.2"
+HELM_VERSION = "v4.3.1"
 
 MODULES = Path(__file__).parent
-"""Directory of the two Go modules that pin every dependency."""
+"""Directory of the Go modules that pin every dependency."""
 
 FLAGS = ("-mod=readonly", "-buildvcs=false", "-trimpath")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program of the control plane."""
+    """One program that is built from a pinned module."""
 
     name: str
     module: str
@@ -23,6 +24,8 @@ class Program:
 
     package: str
     linker_flags: str = "-s -w"
+    minutes: float = 0.5
+    """What a build takes on two idle cores, for the message that asks for patience."""
 
     @property
     def directory(self) -> Path:
@@ -42,15 +45,26 @@ class Program:
         return sha256("\0".join(inputs).encode()).hexdigest()[:16]
 
 
-def _kubernetes(name: str) -> Program:
+def _kubernetes(name: str, minutes: float = 0.5) -> Program:
     # Without the version the API server calls itself v0.0.0 and clients do not know what it can do.
     version = f"-X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
-    return Program(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", f"-s -w {version}")
+    package = f"k8s.io/kubernetes/cmd/{name}"
+    return Program(name, "kubernetes", package, f"-s -w {version}", minutes)
 
 
 PROGRAMS = (
     Program("etcd", "etcd", "go.etcd.io/etcd/server/v3"),
-    _kubernetes("kube-apiserver"),
-    _kubernetes("kube-controller-manager"),
+    _kubernetes("kube-apiserver", minutes=5),
+    _kubernetes("kube-controller-manager", minutes=1.5),
     _kubernetes("kube-scheduler"),
 )
+"""The control plane, which ``privatellm up`` needs."""
+
+HELM = Program(
+    "helm",
+    "helm",
+    "helm.sh/helm/v4/cmd/helm",
+    f"-s -w -X helm.sh/helm/v4/internal/version.version={HELM_VERSION}",
+    minutes=2,
+)
+"""What installs the chart; only its tests need it."""

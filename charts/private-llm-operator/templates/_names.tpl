@@ -1,0 +1,46 @@
+{{/*
+Names. A namespace holds one release, because the operator's Lease and the shared middlewares have fixed names
+there; so objects in the release's namespace have fixed names as well. Cluster-scoped objects end in the
+namespace, so that releases in two namespaces do not meet.
+*/}}
+
+{{- define "private-llm.operator" -}}private-llm-operator{{- end }}
+{{- define "private-llm.authserver" -}}private-llm-authserver{{- end }}
+{{- define "private-llm.edge" -}}private-llm-edge{{- end }}
+{{- define "private-llm.catalogue" -}}private-llm-catalogue{{- end }}
+
+{{- define "private-llm.platformKey" -}}
+{{- .Values.platformKey.existingSecret | default "private-llm-platform-key" }}
+{{- end }}
+
+{{- define "private-llm.tokenNamespace" -}}
+{{- .Values.tokens.namespace | default (printf "%s-tokens" (trimSuffix "-system" .Release.Namespace)) }}
+{{- end }}
+
+{{- define "private-llm.ingressClass" -}}
+{{- .Values.ingress.className | default .Values.traefik.ingressClass.name }}
+{{- end }}
+
+{{/* Labels of every object. */}}
+{{- define "private-llm.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/part-of: private-llm
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/* Labels by which a part's pods are found; they never change. Takes root and name. */}}
+{{- define "private-llm.selector" -}}
+app.kubernetes.io/name: {{ .name }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- end }}
+
+{{/* Name, namespace and labels of a part's object. Takes root and name. */}}
+{{- define "private-llm.metadata" -}}
+name: {{ .name }}
+namespace: {{ .root.Release.Namespace }}
+labels:
+  app.kubernetes.io/name: {{ .name }}
+  {{- include "private-llm.labels" .root | nindent 2 }}
+{{- end }}
