@@ -23,13 +23,18 @@ class Completion(BaseModel):
 
     supervisor: ProcessIdentity
     demo: bool
+    platform: bool = True
     release: str
     """Version of this distribution; another one may bring other objects."""
 
 
-def record(paths: StatePaths, current: SupervisorStatus, *, demo: bool) -> None:
+def record(
+    paths: StatePaths, current: SupervisorStatus, *, demo: bool, platform: bool = True
+) -> None:
     """Remember that everything is set up."""
-    done = Completion(supervisor=current.supervisor, demo=demo, release=_release())
+    done = Completion(
+        supervisor=current.supervisor, demo=demo, platform=platform, release=_release()
+    )
     files.write_atomically(paths.ready_file, done.model_dump_json(by_alias=True) + "\n")
 
 
@@ -46,18 +51,19 @@ def read(paths: StatePaths) -> Completion | None:
     return done if done.supervisor == current.supervisor else None
 
 
-def is_complete(paths: StatePaths, *, demo: bool) -> bool:
+def is_complete(paths: StatePaths, *, demo: bool, platform: bool = True) -> bool:
     """Return whether an ``up`` would find nothing to do.
 
     Args:
         paths: The environment.
         demo: Whether the demo is wanted.
+        platform: Whether operator and ForwardAuth service are wanted.
     """
     done, current = read(paths), status.read_living(paths)
     if done is None or current is None:
         return False
-    is_current = done.release == _release() and (done.demo or not demo)
-    return is_current and readiness.are_ready(current)
+    has_all = (done.demo or not demo) and (done.platform or not platform)
+    return done.release == _release() and has_all and readiness.are_ready(current)
 
 
 def _release() -> str:

@@ -50,7 +50,7 @@ async def up(options: Options, progress: Progress) -> Running:
     state.require_usable(options.paths)
     files.make_private_directory(options.paths.root)
     async with turn(options.paths, progress, interrupt=False):
-        if completion.is_complete(options.paths, demo=options.demo):
+        if completion.is_complete(options.paths, demo=_demo(options), platform=options.platform):
             _require_same_port(options)
             return _running(options.paths, was_running=True)
         context = Context(options, progress)
@@ -134,7 +134,12 @@ async def _run_steps(context: Context) -> None:
         context.progress.end(await step.run(context))
     current = status.read_living(context.paths)
     if current is not None:
-        completion.record(context.paths, current, demo=context.options.demo)
+        options = context.options
+        completion.record(context.paths, current, demo=_demo(options), platform=options.platform)
+
+
+def _demo(options: Options) -> bool:
+    return options.demo and options.platform
 
 
 async def _clean_up(context: Context, error: BaseException) -> None:

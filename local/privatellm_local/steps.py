@@ -61,6 +61,8 @@ class Options:
     cache: CachePaths
     edge_port: int | None = None
     demo: bool = True
+    platform: bool = True
+    """Without it there are a cluster, an edge and a node, for an installation by other means."""
     attached: bool = False
     """The environment shall end with this process."""
 
@@ -225,7 +227,7 @@ async def run_demo(context: Context) -> str:
     return ""
 
 
-BASE_STEPS = (
+CLUSTER_STEPS = (
     Step("checks", check_machine),
     Step("addresses", choose_addresses),
     Step("programs", provide_programs),
@@ -233,6 +235,9 @@ BASE_STEPS = (
     Step("control plane", start_control_plane),
     Step("cluster objects", prepare_cluster),
     Step("edge and host node", start_edge_and_node),
+)
+
+PLATFORM_STEPS = (
     Step("models", collect_models),
     Step("platform", install_platform),
 )
@@ -241,8 +246,10 @@ DEMO_STEPS = (Step("demo", run_demo),)
 
 
 def steps_for(options: Options) -> tuple[Step, ...]:
-    """Return the steps that bring up what the user asked for."""
-    return (*BASE_STEPS, *(DEMO_STEPS if options.demo else ()))
+    """Return the steps that bring up what the user asked for; a demo needs the platform."""
+    if not options.platform:
+        return CLUSTER_STEPS
+    return (*CLUSTER_STEPS, *PLATFORM_STEPS, *(DEMO_STEPS if options.demo else ()))
 
 
 def control_plane(context: Context) -> tuple[ComponentSpec, ...]:

@@ -28,6 +28,13 @@ def up(
     no_demo: Annotated[
         bool, typer.Option("--no-demo", help="Do not order the demo's private LLM.")
     ] = False,
+    no_platform: Annotated[
+        bool,
+        typer.Option(
+            "--no-platform",
+            help="Leave out operator, ForwardAuth service and catalogue, to install them with Helm.",
+        ),
+    ] = False,
     edge_port: Annotated[
         int | None,
         typer.Option(
@@ -49,6 +56,7 @@ def up(
         cache=cache_paths(),
         edge_port=edge_port,
         demo=not no_demo,
+        platform=not no_platform,
         attached=not detach,
     )
     progress = progress_for()
@@ -62,16 +70,16 @@ def up(
 async def _up(options: Options, progress: Progress) -> None:
     running = await environment.up(options, progress)
     progress.close()
-    typer.echo(await _summary(running))
+    typer.echo(await _summary(running, "Private LLM" if options.platform else "The cluster"))
     if options.attached and not running.was_running:
         typer.echo("\nCtrl-C stops everything.")
         await environment.attend(running, progress)
         typer.echo("Stopped.")
 
 
-async def _summary(running: Running) -> str:
+async def _summary(running: Running, what: str) -> str:
     paths, plan = running.paths, running.plan
-    headline = "Private LLM is already running." if running.was_running else "Private LLM is ready."
+    headline = f"{what} is {'already running' if running.was_running else 'ready'}."
     demonstration = await _demonstration(running) if running.answer is not None else ()
     return "\n".join(
         (
