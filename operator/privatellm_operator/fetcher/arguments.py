@@ -2,10 +2,15 @@
 
 ::
 
-    privatellm-fetch --output FILE [--sha256 HEX] [--size-bytes N]
+    privatellm-fetch --output FILE [--sha256 HEX | --sha256-file FILE] [--size-bytes N]
         ( --url URL | --hf-repo R --hf-file F [--hf-revision REV] | --path P )
         [--mirror URL] [--hf-token-file FILE] [--ca-file FILE] [--retries N] [--report FILE]
         [--allow-file-sources] [--allow-private-sources]
+        [--wait] [--progress-host ADDRESS --progress-port N]
+
+A digest in ``--sha256-file`` is one that the platform recorded when the source was first used. The
+file may be absent, which is how a first use looks. With ``--wait`` nothing is fetched: somebody else
+fills the cache, which may be read-only here.
 
 The hub's token comes from ``--hf-token-file`` or from ``HF_TOKEN``; it is no argument, because
 arguments are visible to every user of the machine.
@@ -55,13 +60,16 @@ def parse_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> FetchReq
     return FetchRequest(
         output=options.output,
         source=_source(options),
-        sha256=options.sha256,
+        sha256=options.sha256 or _recorded_digest(options.sha256_file),
+        is_digest_recorded=options.sha256 is None,
         size_bytes=options.size_bytes,
         allow_private_sources=options.allow_private_sources,
         ca_file=options.ca_file,
         token=_token(options.hf_token_file, environ),
         retries=options.retries,
         report_file=options.report,
+        waits=options.wait,
+        progress_address=_progress_address(options),
     )
 
 
@@ -79,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="privatellm-fetch", add_help=False, allow_abbrev=False)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--sha256", type=_digest)
+    parser.add_argument("--sha256-file", type=Path)
     parser.add_argument("--size-bytes", type=_count)
     parser.add_argument("--url")
     parser.add_argument("--hf-repo")
@@ -90,6 +99,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--ca-file", type=Path)
     parser.add_argument("--retries", type=_count, default=DEFAULT_RETRIES)
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--wait", action="store_true")
+    parser.add_argument("--progress-host")
+    parser.add_argument("--progress-port", type=_count, default=0)
     parser.add_argument("--allow-file-sources", action="store_true")
     parser.add_argument("--allow-private-sources", action="store_true")
     return parser
@@ -164,6 +176,24 @@ def _token(token_file: Path | None, environ: Mapping[str, str]) -> SecretStr | N
                 "check the Secret's mount."
             ) from error
     return SecretStr(text.strip()) if text.strip() else None
+
+
+def _recorded_digest(path: Path | None) -> str | None:
+    """Read the digest that the platform recorded; an absent or empty file means that there is none."""
+    try:
+        text = path.read_text(encoding="ascii").strip() if path else ""
+        return _digest(text) if text else None
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError, argparse.ArgumentTypeError) as error:
+        # Without the check a changed file would be served, so an unreadable record is an end.
+        raise InvalidSourceError(
+            f"The recorded digest in {path} cannot be read ({error}); check the Secret's mount."
+        ) from error
+
+
+def _progress_address(options: argparse.Namespace) -> tuple[str, int] | None:
+    return (options.progress_host, options.progress_port) if options.progress_host else None
 
 
 def _digest(text: str) -> str:

@@ -29,6 +29,9 @@ from privatellm_operator.fetcher.retry import RetryPolicy
 
 GGUF_MAGIC = b"GGUF"
 
+WAIT_SECONDS = 1.0
+"""Pause between two looks at a cache that somebody else fills; a look reads one small file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
@@ -54,6 +57,8 @@ def fetch(request: FetchRequest, tools: Tools, policy: RetryPolicy | None = None
     if present is not None:
         tools.log("present", path=str(present.path), sha256=present.sha256)
         return present
+    if request.waits:
+        return _wait(request, tools)
     with storage.locked(request.output, lambda: tools.log("waiting", path=str(request.output))):
         # Whoever held the lock may have fetched this very file.
         present = find_present(request)
@@ -63,6 +68,15 @@ def fetch(request: FetchRequest, tools: Tools, policy: RetryPolicy | None = None
         for orphan in storage.remove_orphans(request.output, tools.now().timestamp()):
             tools.log("orphan removed", path=str(orphan))
         return _fetch_locked(request, tools, policy or RetryPolicy(request.retries))
+
+
+def _wait(request: FetchRequest, tools: Tools) -> Fetched:
+    """Wait for as long as it takes: whoever fetches says what goes wrong."""
+    tools.log("waiting", path=str(request.output))
+    while (present := find_present(request)) is None:
+        tools.pause(WAIT_SECONDS)
+    tools.log("present", path=str(present.path), sha256=present.sha256)
+    return present
 
 
 def find_present(request: FetchRequest) -> Fetched | None:
@@ -150,13 +164,19 @@ def _verify(job: Job) -> str:
     digest = digest_of(job.partial.path)
     if request.sha256 not in {None, digest}:
         raise ChecksumMismatchError(
-            f"{request.source.describe()} has SHA-256 {digest}, but the model declares "
-            f"{request.sha256}; the file was changed at its source or on the way. Compare with "
-            "the publisher's digest before correcting sha256."
+            f"{request.source.describe()} has SHA-256 {digest}, but {_expectation(request)}; "
+            "the file was changed at its source or on the way. Compare with the publisher's digest "
+            "before setting the model's sha256."
         )
     if request.output.suffix == ".gguf":
         _check_format(job)
     return digest
+
+
+def _expectation(request: FetchRequest) -> str:
+    if request.is_digest_recorded:
+        return f"{request.sha256} was recorded on its first use"
+    return f"the model declares {request.sha256}"
 
 
 def _check_format(job: Job) -> None:

@@ -20,6 +20,7 @@ from privatellm_operator.fetcher.fetch import Fetched, fetch
 from privatellm_operator.fetcher.job import Tools
 from privatellm_operator.fetcher.progress import json_lines
 from privatellm_operator.fetcher.request import FetchRequest
+from privatellm_operator.fetcher.shown import shown
 
 EXIT_FAILED = 1
 EXIT_STOPPED = 128 + signal.SIGTERM
@@ -37,7 +38,8 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
         request = parse_arguments(
             sys.argv[1:] if argv is None else argv, os.environ if environ is None else environ
         )
-        report(request, fetch(request, Tools(log=json_lines(sys.stdout))))
+        with shown(request.progress_address, json_lines(sys.stdout)) as log:
+            report(request, fetch(request, Tools(log=log)))
     except FetchError as error:
         sys.stdout.flush()
         sys.stderr.write(error.to_line() + "\n")

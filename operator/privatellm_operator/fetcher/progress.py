@@ -43,6 +43,14 @@ def is_due(last: Mark | None, current: Mark, total: int | None) -> bool:
     return total is not None and 100 * (current.done - last.done) >= STEP_PERCENT * total
 
 
+def _speed(last: Mark | None, current: Mark) -> dict[str, int]:
+    """Return the speed since the last report; two marks of one moment have none."""
+    if last is None or current.at_seconds <= last.at_seconds:
+        return {}
+    speed = (current.done - last.done) / (current.at_seconds - last.at_seconds)
+    return {"bytes_per_second": round(speed)}
+
+
 class Progress:
     """Reports how much of one file is there."""
 
@@ -65,10 +73,10 @@ class Progress:
         is_whole = done == self._total
         if not is_whole and not is_due(self._last, current, self._total):
             return
+        fields: dict[str, float] = {"bytes": done}
         if self._total:
-            self._log("progress", bytes=done, total_bytes=self._total, percent=self._percent(done))
-        else:
-            self._log("progress", bytes=done)
+            fields |= {"total_bytes": self._total, "percent": self._percent(done)}
+        self._log("progress", **fields, **_speed(self._last, current))
         self._last = current
 
     def _percent(self, done: int) -> float:

@@ -89,7 +89,9 @@ class FetchRequest:
     """Where the verified file appears, at once and whole."""
     source: Source
     sha256: str | None = None
-    """Declared digest, lower-case hexadecimal; None trusts the source on first use."""
+    """Expected digest, lower-case hexadecimal; None trusts the source on first use."""
+    is_digest_recorded: bool = False
+    """Whether that digest was recorded on first use, rather than declared by a person."""
     size_bytes: int | None = None
     """Declared length in bytes."""
     allow_private_sources: bool = False
@@ -101,3 +103,7 @@ class FetchRequest:
     retries: int = DEFAULT_RETRIES
     report_file: Path | None = None
     """Where a success is reported as JSON, such as the container's termination log."""
+    waits: bool = False
+    """Whether somebody else fetches, so that the file is only waited for."""
+    progress_address: tuple[str, int] | None = None
+    """Address and port where the operator may ask how far the fetch is."""
