@@ -91,7 +91,7 @@ def environment_for(kubeconfig: Path, directory: Path) -> dict[str, str]:
         "PRIVATE_LLM_BIND_HOST": "127.0.0.1",
         "PRIVATE_LLM_VERIFY_PORT": str(free_port()),
         "PRIVATE_LLM_ADMIN_PORT": str(free_port()),
-        "PRIVATE_LLM_DRAIN_SECONDS": "0.3",
+        "PRIVATE_LLM_DRAIN_SECONDS": "3",
     }
 
 
