@@ -24,6 +24,9 @@ LLM_INSTANCE = f"{GROUP}/instance"
 LLM_MODEL = f"{GROUP}/model"
 """Name of the LLMModel whose weights a claim or a fetch Job holds, shortened to a label value."""
 
+WEIGHTS = f"{GROUP}/weights"
+"""On pods that share a claim: what its weights are called."""
+
 API_TOKEN_REQUEST = f"{GROUP}/apitokenrequest"
 """Name of the APITokenRequest a token Secret belongs to."""
 

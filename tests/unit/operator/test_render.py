@@ -14,6 +14,7 @@ from privatellm.names import slug_of
 from privatellm_operator.render import deployment, ingress, middlewares, network_policy, service
 from privatellm_operator.render.children import build_all
 from privatellm_operator.render.instance import DIGEST_ANNOTATION, InstanceFacts
+from privatellm_operator.render.source import model_path
 from privatellm_operator.settings import CapSettings, EdgeSettings, PublicSettings, ServerSettings
 from privatellm_operator.world.watched import CHILDREN
 
@@ -116,7 +117,7 @@ def test_the_server_gets_exactly_the_arguments_of_the_contract() -> None:
         chatTemplate="{{ x }}",
     )
     assert _server(facts(served=served))["args"] == [
-        *("--model", "/models/tinyllama.gguf"),
+        *("--model", model_path(served)),
         *("--host", "$(POD_IP)"),
         *("--port", "8000"),
         *("--alias", "tinyllama"),
@@ -175,15 +176,15 @@ def test_each_source_becomes_arguments_of_the_fetcher(
     source: dict[str, Any], expected: list[str]
 ) -> None:
     """No shell, and each value is a word of its own."""
-    fetcher = _pod(facts(served=model(source=source, sha256="a" * 64, sizeBytes=10)))[
-        "initContainers"
-    ][0]
+    served = model(source=source, sha256="a" * 64, sizeBytes=10)
+    fetcher = _pod(facts(served=served))["initContainers"][0]
     assert fetcher["command"] == ["privatellm-fetch"]
     assert fetcher["args"] == [
-        *("--output", "/models/tinyllama.gguf"),
+        *("--output", model_path(served)),
         *("--sha256", "a" * 64),
         *("--size-bytes", "10"),
         *expected,
+        *("--progress-host", "$(POD_IP)", "--progress-port", "8002"),
     ]
 
 
@@ -193,11 +194,8 @@ def test_platform_settings_reach_the_fetcher() -> None:
         allow_file_sources=True, allow_private_sources=True, mirror="https://mirror.example.com"
     )
     fetcher = _pod(facts(chosen=settings(servers=servers)))["initContainers"][0]
-    assert fetcher["args"][-4:] == [
-        *("--mirror", "https://mirror.example.com"),
-        "--allow-file-sources",
-        "--allow-private-sources",
-    ]
+    assert _value(fetcher["args"], "--mirror") == "https://mirror.example.com"
+    assert {"--allow-file-sources", "--allow-private-sources"} <= set(fetcher["args"])
 
 
 def test_a_claim_is_mounted_for_the_fetcher_only_and_read_only() -> None:
@@ -326,7 +324,7 @@ def test_plain_http_asks_for_no_tls_and_the_separator_is_a_setting() -> None:
 def test_only_edge_and_scraper_reach_the_server() -> None:
     """Everybody else in the cluster is shut out."""
     spec = network_policy.build(facts())["spec"]
-    [rule] = spec["ingress"]
+    [rule, _progress] = spec["ingress"]
     assert spec["policyTypes"] == ["Ingress"]
     assert rule["ports"] == [{"protocol": "TCP", "port": 8000}]
     assert rule["from"] == [

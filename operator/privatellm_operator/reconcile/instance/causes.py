@@ -11,7 +11,7 @@ from typing import Any
 
 from privatellm.kube import Manifest
 from privatellm_operator.reconcile.instance.reasons import Reason
-from privatellm_operator.render.deployment import FETCHER
+from privatellm_operator.render.fetcher import FETCHER
 
 LONGEST_TAIL = 300
 """Characters of a container's last words that are repeated."""
