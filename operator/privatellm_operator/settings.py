@@ -6,11 +6,13 @@ depends on the cluster being a real one or the embedded environment.
 """
 
 import ipaddress
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from privatellm.errors import InvalidInputError
@@ -118,6 +120,26 @@ class TokenSettings(BaseSettings):
     """Longest life of a key, such as ``2160h``; absent: keys may live for ever."""
 
 
+class NodeClass(BaseModel):
+    """Where the servers of some models run; the fields are those of a pod's spec."""
+
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid"
+    )
+
+    node_selector: dict[str, str] = Field(default_factory=dict)
+    """Labels that a node must have."""
+
+    tolerations: tuple[dict[str, str | int], ...] = ()
+    """Taints of nodes that do not keep the servers away."""
+
+    priority_class_name: str = ""
+    """Priority of the pods; empty: the cluster's default."""
+
+    runtime_class_name: str = ""
+    """Runtime of the containers, such as one for GPUs; empty: the cluster's default."""
+
+
 class ServerSettings(BaseSettings):
     """What runs in the pods of an instance."""
 
@@ -141,11 +163,57 @@ class ServerSettings(BaseSettings):
     mirror: str = ""
     """Base URL that replaces the hub's; empty: the hub itself."""
 
+    node_classes: dict[str, NodeClass] = Field(default_factory=dict)
+    """Where servers run, by the ``nodeClass`` of their models, as a JSON object."""
+
     grace_period_seconds: int = Field(default=300, ge=5)
     """Time a terminating server has to finish its streams."""
 
     cold_load_seconds: int = Field(default=1800, ge=60)
     """Time a server may need to load its model before it counts as dead."""
+
+
+class CacheMode(StrEnum):
+    """Where fetched weights are kept."""
+
+    EPHEMERAL = "ephemeral"
+    """In the pod; each pod fetches for itself."""
+
+    CLAIM = "persistentVolumeClaim"
+    """On a claim in the instance's namespace; a restarted pod finds the weights there."""
+
+    HOST_PATH = "hostPath"
+    """In a directory of the nodes that the platform fills; all tenants read the same file."""
+
+
+class CacheSettings(BaseSettings):
+    """Where weights are kept, and who may fetch them."""
+
+    model_config = SettingsConfigDict(env_prefix=f"{PREFIX}CACHE_", frozen=True)
+
+    mode: CacheMode = CacheMode.EPHEMERAL
+    """Where weights are kept; a model on a claim of its own is copied into the pod in every mode."""
+
+    claim: str = ""
+    """Name of a claim that the platform team makes in each tenant's namespace and that all models share;
+    empty: the operator makes one for each model and namespace, and frees it after its last user."""
+
+    storage_class: str = ""
+    """Class of the claims that the operator makes; empty: the cluster's default."""
+
+    access_mode: Literal["ReadWriteOnce", "ReadWriteMany"] = "ReadWriteOnce"
+    """How those claims may be mounted. With ``ReadWriteOnce`` all servers of a model in one namespace run
+    on one node."""
+
+    claim_size: str = "20Gi"
+    """Size of a claim whose model does not declare ``sizeBytes``."""
+
+    directory: str = "/var/lib/private-llm/models"
+    """The nodes' directory of ``hostPath``; the fetcher's user (65532) must be able to write it."""
+
+    hub_token_secret: str = ""
+    """Secret in the operator's namespace whose key ``token`` opens gated models. It is mounted into the
+    platform's own fetch Jobs and nowhere else, so gated models need ``hostPath``."""
 
 
 class CapSettings(BaseSettings):
@@ -215,6 +283,7 @@ class Settings(BaseModel):
     edge: EdgeSettings = Field(default_factory=EdgeSettings)
     tokens: TokenSettings = Field(default_factory=TokenSettings)
     servers: ServerSettings = Field(default_factory=ServerSettings)
+    cache: CacheSettings = Field(default_factory=CacheSettings)
     caps: CapSettings = Field(default_factory=CapSettings)
     watch: WatchSettings = Field(default_factory=WatchSettings)
     listener: ListenerSettings = Field(default_factory=ListenerSettings)
@@ -244,6 +313,7 @@ _GROUPS: tuple[type[BaseSettings], ...] = (
     EdgeSettings,
     TokenSettings,
     ServerSettings,
+    CacheSettings,
     CapSettings,
     WatchSettings,
     ListenerSettings,

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from privatellm.api.meta import ApiModel, ApiObject
+from privatellm.api.server import Gpu, Server
 from privatellm.conditions import Condition
 from privatellm.kube import kinds
 
@@ -121,6 +122,14 @@ class LLMModelSpec(ApiModel):
         default=None, max_length=20000, description="Jinja template, for models without their own."
     )
     resources: Resources = Field(default_factory=Resources)
+    server: Server = Field(default_factory=Server)
+    gpu: Gpu | None = Field(default=None, description="Devices of each server; absent: none.")
+    node_class: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)] = (
+        Field(
+            default="default",
+            description="Which of the platform's node classes the servers run on.",
+        )
+    )
     limits: Limits = Field(default_factory=Limits)
     allowed_namespaces: tuple[str, ...] = Field(
         default=(), description="Namespaces that may use the model; empty: all."

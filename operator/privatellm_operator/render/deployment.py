@@ -7,9 +7,10 @@ source, checksum or argument rolls the pods.
 
 import math
 
-from privatellm.api.llm_model import LLMModel, Resources
+from privatellm.api.llm_model import LLMModel, LLMModelSpec
 from privatellm.kube import Manifest, kinds
 from privatellm.names import backend_key_name
+from privatellm_operator.render import cache, fetcher
 from privatellm_operator.render.instance import (
     InstanceFacts,
     child,
@@ -17,17 +18,12 @@ from privatellm_operator.render.instance import (
     digest,
     selector_labels,
 )
+from privatellm_operator.render.placement import placement, strategy
 from privatellm_operator.render.server import KEYS_DIRECTORY, server_arguments
 from privatellm_operator.render.service import HTTP_PORT
-from privatellm_operator.render.source import (
-    MODELS_DIRECTORY,
-    SOURCE_DIRECTORY,
-    fetch_arguments,
-    source_volumes,
-)
+from privatellm_operator.render.source import MODELS_DIRECTORY, source_volumes
 from privatellm_operator.settings import ServerSettings
 
-FETCHER = "fetch-model"
 SERVER = "llama-server"
 MODEL_DIGEST_ANNOTATION = f"{kinds.GROUP}/model-digest"
 USER = 65532
@@ -40,8 +36,6 @@ DRAIN_SECONDS = 5
 """Time for the edge to learn that a pod goes away before its server is told to finish."""
 
 TEMPORARY_SPACE = "512Mi"
-_MIB = 2**20
-_SPACE_BESIDE_MODEL_MIB = 64
 
 
 def build(facts: InstanceFacts) -> Manifest:
@@ -50,10 +44,7 @@ def build(facts: InstanceFacts) -> Manifest:
     spec = {
         "replicas": facts.instance.spec.replicas,
         "selector": {"matchLabels": selector_labels(facts.instance)},
-        "strategy": {
-            "type": "RollingUpdate",
-            "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1},
-        },
+        "strategy": strategy(facts.model, facts.instance.spec.replicas),
         "progressDeadlineSeconds": settings.cold_load_seconds + 600,
         "revisionHistoryLimit": 2,
         "template": _template(facts),
@@ -66,7 +57,7 @@ def _template(facts: InstanceFacts) -> Manifest:
     annotations = {MODEL_DIGEST_ANNOTATION: model_digest(model)}
     pull_secrets = [{"name": name} for name in settings.image_pull_secrets]
     spec = {
-        "initContainers": [_fetcher(model, settings)],
+        "initContainers": [fetcher.init_container(model, facts.settings)],
         "containers": [_server(model, settings)],
         "volumes": _volumes(facts),
         "dnsPolicy": facts.instance.spec.dns_policy.value,
@@ -80,10 +71,16 @@ def _template(facts: InstanceFacts) -> Manifest:
             "fsGroup": USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
+        **placement(model, settings),
     }
     return {
-        "metadata": {"labels": common_labels(facts.instance), "annotations": annotations},
-        "spec": spec | ({"imagePullSecrets": pull_secrets} if pull_secrets else {}),
+        "metadata": {
+            "labels": common_labels(facts.instance) | cache.pod_labels(model, facts.settings.cache),
+            "annotations": annotations,
+        },
+        "spec": spec
+        | cache.placement(model, facts.settings.cache)
+        | ({"imagePullSecrets": pull_secrets} if pull_secrets else {}),
     }
 
 
@@ -94,30 +91,11 @@ def model_digest(model: LLMModel) -> str:
     return digest({name: spec.get(name) for name in deciding})
 
 
-def _fetcher(model: LLMModel, settings: ServerSettings) -> Manifest:
-    mounts = [_mount("models", MODELS_DIRECTORY), _mount("tmp", "/tmp")]  # noqa: S108 - an emptyDir
-    if model.spec.source.pvc is not None:
-        mounts.append(_mount("source", SOURCE_DIRECTORY, read_only=True))
-    return {
-        "name": FETCHER,
-        "image": settings.fetcher_image,
-        "command": ["privatellm-fetch"],
-        "args": fetch_arguments(model, settings),
-        "resources": {
-            "requests": {"cpu": "100m", "memory": "128Mi"},
-            "limits": {"memory": "1Gi"},
-        },
-        "volumeMounts": mounts,
-        "securityContext": _container_security(),
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-    }
-
-
 def _server(model: LLMModel, settings: ServerSettings) -> Manifest:
     pod_ip = {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}
     return {
         "name": SERVER,
-        "image": settings.server_image,
+        "image": model.spec.server.image or settings.server_image,
         "args": server_arguments(model),
         "env": [{"name": "POD_IP", "valueFrom": pod_ip}],
         "ports": [{"name": "http", "containerPort": HTTP_PORT, "protocol": "TCP"}],
@@ -126,10 +104,10 @@ def _server(model: LLMModel, settings: ServerSettings) -> Manifest:
             _mount("backend-key", KEYS_DIRECTORY, read_only=True),
             _mount("tmp", "/tmp"),  # noqa: S108 - an emptyDir
         ],
-        **_resources(model.spec.resources),
+        **_resources(model.spec),
         **_probes(settings),
         "lifecycle": {"preStop": {"sleep": {"seconds": _drain_seconds(settings)}}},
-        "securityContext": _container_security(),
+        "securityContext": fetcher.security(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
 
@@ -157,28 +135,29 @@ def _probes(settings: ServerSettings) -> Manifest:
     }
 
 
-def _resources(resources: Resources) -> Manifest:
-    wanted = {"requests": dict(resources.requests), "limits": dict(resources.limits)}
+def _resources(spec: LLMModelSpec) -> Manifest:
+    resources, gpu = spec.resources, spec.gpu
+    devices = {gpu.resource: gpu.count} if gpu else {}
+    wanted = {
+        "requests": dict(resources.requests),
+        "limits": dict(resources.limits) | devices,
+    }
     given = {side: quantities for side, quantities in wanted.items() if quantities}
     return {"resources": given} if given else {}
 
 
 def _volumes(facts: InstanceFacts) -> list[Manifest]:
-    key = {"secretName": backend_key_name(facts.instance.metadata.name), "defaultMode": 0o440}
+    key: Manifest = {
+        "secretName": backend_key_name(facts.instance.metadata.name),
+        "defaultMode": 0o440,
+    }
     return [
-        {"name": "models", "emptyDir": _model_space(facts.model)},
+        cache.models_volume(facts.model, facts.settings.cache),
         {"name": "backend-key", "secret": key},
         {"name": "tmp", "emptyDir": {"sizeLimit": TEMPORARY_SPACE}},
         *source_volumes(facts.model),
+        *fetcher.expected_volumes(facts.model, key["secretName"]),
     ]
-
-
-def _model_space(model: LLMModel) -> Manifest:
-    """Limit the space for the weights when their size is known, so that a node's disk stays usable."""
-    if model.spec.size_bytes is None:
-        return {}
-    mebibytes = math.ceil(model.spec.size_bytes / _MIB) + _SPACE_BESIDE_MODEL_MIB
-    return {"sizeLimit": f"{mebibytes}Mi"}
 
 
 def _drain_seconds(settings: ServerSettings) -> int:
@@ -187,12 +166,3 @@ def _drain_seconds(settings: ServerSettings) -> int:
 
 def _mount(name: str, path: str, *, read_only: bool = False) -> Manifest:
     return {"name": name, "mountPath": path} | ({"readOnly": True} if read_only else {})
-
-
-def _container_security() -> Manifest:
-    return {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "runAsNonRoot": True,
-        "capabilities": {"drop": ["ALL"]},
-    }

@@ -20,9 +20,6 @@ from privatellm_operator.settings import Settings
 DIGEST_ANNOTATION = f"{kinds.GROUP}/applied"
 """Digest of the manifest that we applied last."""
 
-APPLICATION = "llama-cpp-server"
-"""Value of the name label, as the pods of an instance always carried it."""
-
 
 @dataclass(frozen=True, slots=True)
 class InstanceFacts:
@@ -59,7 +56,7 @@ class InstanceFacts:
 def selector_labels(instance: LLMInstance) -> dict[str, str]:
     """Return the labels that select the pods; they hold only what never changes."""
     return {
-        labels.NAME: APPLICATION,
+        labels.NAME: labels.MODEL_SERVER,
         labels.LLM_INSTANCE: label_value(instance.metadata.name),
     }
 
