@@ -117,7 +117,8 @@ class OperatorProcess:
         """See the world once and ask for a pass over all of it."""
         context = self._context
         await refresh_patiently(context.client, context.world, self._settings.tenant_namespaces)
-        self._watches.start(kinds.MIDDLEWARE, self._settings.pod.namespace)
+        for kind in (kinds.MIDDLEWARE, kinds.JOB):
+            self._watches.start(kind, self._settings.pod.namespace)
         for namespace in secret_namespaces(context):
             self._watches.start(kinds.SECRET, namespace)
         await self._watches.synced(FIRST_LIST_SECONDS)

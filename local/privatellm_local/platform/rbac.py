@@ -57,7 +57,7 @@ def _operator_rules() -> tuple[Manifest, ...]:
         _rule(GROUP, ["llmmodels"], (*READ, "create", "patch")),
         _rule(GROUP, ["llmmodels/status"], ("get", "patch", "update")),
         _rule("apps", ["deployments"], OWN),
-        _rule("", ["services"], OWN),
+        _rule("", ["services", "persistentvolumeclaims"], OWN),
         _rule("", ["pods", "namespaces"], READ),
         _rule("networking.k8s.io", ["ingresses", "networkpolicies"], OWN),
         _rule("events.k8s.io", ["events"], ("create", "patch")),
@@ -68,6 +68,7 @@ def _operator_rules() -> tuple[Manifest, ...]:
 def _operator_namespace_rules() -> tuple[Manifest, ...]:
     return (
         _rule("traefik.io", ["middlewares"], OWN),
+        _rule("batch", ["jobs"], OWN),
         _rule("coordination.k8s.io", ["leases"], ("get", "create", "update", "patch")),
     )
 

@@ -38,7 +38,7 @@ def models_volume(model: LLMModel, settings: CacheSettings) -> Manifest:
     """Return the volume in which an instance's pods find the weights."""
     match mode_of(model, settings):
         case CacheMode.EPHEMERAL:
-            return {"name": VOLUME, "emptyDir": _model_space(model)}
+            return {"name": VOLUME, "emptyDir": model_space(model)}
         case CacheMode.CLAIM:
             name = settings.claim or claim_name(weights_of(model))
             return {"name": VOLUME, "persistentVolumeClaim": {"claimName": name}}
@@ -123,7 +123,7 @@ def _claim_size(model: LLMModel, settings: CacheSettings) -> str:
     return f"{math.ceil(needed)}Mi"
 
 
-def _model_space(model: LLMModel) -> Manifest:
+def model_space(model: LLMModel) -> Manifest:
     """Limit the space for the weights when their size is known, so that a node's disk stays usable."""
     if model.spec.size_bytes is None:
         return {}

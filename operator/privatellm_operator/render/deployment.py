@@ -19,6 +19,7 @@ from privatellm_operator.render.instance import (
     selector_labels,
 )
 from privatellm_operator.render.placement import placement, strategy
+from privatellm_operator.render.security import container_security, pod_security
 from privatellm_operator.render.server import KEYS_DIRECTORY, server_arguments
 from privatellm_operator.render.service import HTTP_PORT
 from privatellm_operator.render.source import MODELS_DIRECTORY, source_volumes
@@ -26,8 +27,6 @@ from privatellm_operator.settings import ServerSettings
 
 SERVER = "llama-server"
 MODEL_DIGEST_ANNOTATION = f"{kinds.GROUP}/model-digest"
-USER = 65532
-"""The customary identifier of a user without rights."""
 
 STARTUP_PERIOD_SECONDS = 2
 """Short, so that a small model is served as soon as it is loaded."""
@@ -64,13 +63,7 @@ def _template(facts: InstanceFacts) -> Manifest:
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": settings.grace_period_seconds,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": pod_security(),
         **placement(model, settings),
     }
     return {
@@ -107,7 +100,7 @@ def _server(model: LLMModel, settings: ServerSettings) -> Manifest:
         **_resources(model.spec),
         **_probes(settings),
         "lifecycle": {"preStop": {"sleep": {"seconds": _drain_seconds(settings)}}},
-        "securityContext": fetcher.security(),
+        "securityContext": container_security(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from privatellm.api.llm_model import LLMModel
 from privatellm.kube import Manifest
 from privatellm_operator.render.cache import VOLUME, mode_of
+from privatellm_operator.render.security import container_security
 from privatellm_operator.render.source import (
     MODELS_DIRECTORY,
     SOURCE_DIRECTORY,
@@ -28,10 +29,10 @@ def init_container(model: LLMModel, settings: Settings) -> Manifest:
     """Return the init container of an instance's pod."""
     is_filled_by_platform = mode_of(model, settings.cache) is CacheMode.HOST_PATH
     mounts = [
-        _mount(VOLUME, MODELS_DIRECTORY, read_only=is_filled_by_platform),
-        _mount("tmp", "/tmp"),  # noqa: S108 - an emptyDir
-        *([_mount("source", SOURCE_DIRECTORY, read_only=True)] if model.spec.source.pvc else []),
-        *([_mount(EXPECTED_VOLUME, EXPECTED_DIRECTORY, read_only=True)] if _is_held(model) else []),
+        mount(VOLUME, MODELS_DIRECTORY, read_only=is_filled_by_platform),
+        mount("tmp", "/tmp"),  # noqa: S108 - an emptyDir
+        *([mount("source", SOURCE_DIRECTORY, read_only=True)] if model.spec.source.pvc else []),
+        *([mount(EXPECTED_VOLUME, EXPECTED_DIRECTORY, read_only=True)] if _is_held(model) else []),
     ]
     arguments = [
         *fetch_arguments(model, settings.servers),
@@ -86,18 +87,8 @@ def container(
             "limits": {"memory": "1Gi"},
         },
         "volumeMounts": list(mounts),
-        "securityContext": security(),
+        "securityContext": container_security(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
-    }
-
-
-def security() -> Manifest:
-    """Return what the restricted profile asks of a container."""
-    return {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "runAsNonRoot": True,
-        "capabilities": {"drop": ["ALL"]},
     }
 
 
@@ -113,5 +104,6 @@ def _first_use(model: LLMModel) -> list[str]:
     return ["--sha256-file", expected, "--report", TERMINATION_LOG]
 
 
-def _mount(name: str, path: str, *, read_only: bool = False) -> Manifest:
+def mount(name: str, path: str, *, read_only: bool = False) -> Manifest:
+    """Return a volume's mount."""
     return {"name": name, "mountPath": path} | ({"readOnly": True} if read_only else {})

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from privatellm import labels
 from privatellm.kube import Manifest, kinds
 from privatellm.kube.kinds import Kind
+from privatellm.names import label_value
 from privatellm_operator.queue import Key
 from privatellm_operator.world.cache import World
 from privatellm_operator.world.watched import controller_of, in_namespace
@@ -26,6 +27,7 @@ def keys_of(kind: Kind, manifest: Manifest, world: World, platform: Key) -> Iter
     if kind is kinds.LLM_INSTANCE:
         yield Key(kind, namespace, name)
         yield from _requests(world, in_namespace(namespace, name))
+        yield from _shared_by(manifest, world)
     elif kind is kinds.API_TOKEN_REQUEST:
         yield Key(kind, namespace, name)
     elif kind is kinds.LLM_MODEL:
@@ -37,6 +39,11 @@ def keys_of(kind: Kind, manifest: Manifest, world: World, platform: Key) -> Iter
     elif kind is kinds.POD:
         term = in_namespace(namespace, _label(manifest, labels.LLM_INSTANCE))
         yield from _instances_of_pod(world, namespace, term)
+    elif kind is kinds.PERSISTENT_VOLUME_CLAIM:
+        yield Key(kind, namespace, name)
+        yield from _owners(manifest)
+    elif kind is kinds.JOB:
+        yield from _models_of_job(manifest, world)
     else:
         yield from _parents(manifest, world)
 
@@ -74,9 +81,47 @@ def _parents(manifest: Manifest, world: World) -> Iterator[Key]:
 
 
 def _instances_of_pod(world: World, namespace: str, term: str) -> Iterator[Key]:
-    """A pod names its instance by a label value, which may be a shortened name."""
+    """A pod names its instance by a label value, which may be a shortened name.
+
+    Its model's pass looks as well, because a pod may wait for weights that the platform fetches.
+    """
     for instance in world[kinds.LLM_INSTANCE].find(term):
         yield Key(kinds.LLM_INSTANCE, namespace, instance["metadata"]["name"])
+        yield Key(kinds.LLM_MODEL, "", _model(instance))
+
+
+def _shared_by(instance: Manifest, world: World) -> Iterator[Key]:
+    """Yield what an instance shares with others: its model, its claims, and models that wait to go.
+
+    A model is held by its users. Which one an instance used before is not known any more, so all models
+    that somebody wants deleted look again; they are few.
+    """
+    yield Key(kinds.LLM_MODEL, "", _model(instance))
+    yield from _keys(
+        kinds.PERSISTENT_VOLUME_CLAIM,
+        world[kinds.PERSISTENT_VOLUME_CLAIM].find(instance["metadata"]["uid"]),
+    )
+    for model in world[kinds.LLM_MODEL].all():
+        if model["metadata"].get("deletionTimestamp"):
+            yield Key(kinds.LLM_MODEL, "", model["metadata"]["name"])
+
+
+def _owners(claim: Manifest) -> Iterator[Key]:
+    for owner in claim["metadata"].get("ownerReferences") or ():
+        if owner["kind"] == kinds.LLM_INSTANCE.name:
+            yield Key(kinds.LLM_INSTANCE, claim["metadata"]["namespace"], owner["name"])
+
+
+def _models_of_job(job: Manifest, world: World) -> Iterator[Key]:
+    """A Job names its model by a label value, which may be a shortened name."""
+    wanted = _label(job, labels.LLM_MODEL)
+    for model in world[kinds.LLM_MODEL].all():
+        if label_value(model["metadata"]["name"]) == wanted:
+            yield Key(kinds.LLM_MODEL, "", model["metadata"]["name"])
+
+
+def _model(instance: Manifest) -> str:
+    return str((instance.get("spec") or {}).get("model", ""))
 
 
 def _requests(world: World, term: str) -> Iterator[Key]:

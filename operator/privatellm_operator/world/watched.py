@@ -102,6 +102,16 @@ def _pod_terms(manifest: Manifest) -> Iterator[str]:
     yield in_namespace(manifest["metadata"]["namespace"], instance)
 
 
+def _owner_terms(manifest: Manifest) -> Iterator[str]:
+    """Several instances may own one object, and none of them controls it."""
+    for owner in manifest["metadata"].get("ownerReferences") or ():
+        yield owner["uid"]
+
+
+def _model_terms(manifest: Manifest) -> Iterator[str]:
+    yield _labels(manifest).get(labels.LLM_MODEL, "")
+
+
 def _no_terms(_manifest: Manifest) -> Iterator[str]:
     yield from ()
 
@@ -130,8 +140,12 @@ CHILDREN = (
 
 OTHERS = (
     Watched(kinds.POD, _pod_terms, OURS),
+    Watched(kinds.PERSISTENT_VOLUME_CLAIM, _owner_terms, OURS),
+    Watched(kinds.JOB, _model_terms, OURS, Scope.HOME),
     Watched(kinds.MIDDLEWARE, _no_terms, OURS, Scope.HOME),
 )
-"""Pods tell why a server does not start (found by ``namespace/instance label``); middlewares are shared."""
+"""Pods tell why a server does not start (found by ``namespace/instance label``); claims are shared by the
+instances that own them (found by their UIDs); Jobs fetch for the platform (found by the model's label);
+middlewares are shared by all."""
 
 ALL = (*PARENTS, *CHILDREN, *OTHERS)

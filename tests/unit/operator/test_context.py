@@ -56,7 +56,7 @@ def test_a_written_status_wakes_the_keys_that_wait_for_the_instance(
 
     context.wrote(kinds.LLM_INSTANCE, instance_manifest(), by=INSTANCE)
 
-    assert queue.asked == [Key(kinds.API_TOKEN_REQUEST, "acme", "key")]
+    assert queue.asked == [Key(kinds.API_TOKEN_REQUEST, "acme", "key"), MODEL]
 
 
 def test_a_written_model_wakes_the_instances_that_wait_for_it(

@@ -3,7 +3,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operator_objects import instance_manifest, model_manifest
+from operator_objects import UID, instance_manifest, model_manifest
 from privatellm import labels
 from privatellm.kube import Listing, kinds
 from privatellm_operator.queue import Key
@@ -152,12 +152,40 @@ def _world() -> World:
 CHAT = Key(kinds.LLM_INSTANCE, "acme", "chat")
 OTHER = Key(kinds.LLM_INSTANCE, "acme", "other")
 REQUEST = Key(kinds.API_TOKEN_REQUEST, "acme", "key")
+TINYLLAMA = Key(kinds.LLM_MODEL, "", "tinyllama")
 
 
-def test_a_changed_instance_asks_for_itself_and_its_token_requests() -> None:
-    """A request waits for its instance to be ready."""
+def test_a_changed_instance_asks_for_itself_its_token_requests_and_its_model() -> None:
+    """A request waits for its instance to be ready; a model may be used for the first time."""
     world = _world()
-    assert set(keys_of(kinds.LLM_INSTANCE, instance_manifest(), world, PLATFORM)) == {CHAT, REQUEST}
+    keys = set(keys_of(kinds.LLM_INSTANCE, instance_manifest(), world, PLATFORM))
+    assert keys == {CHAT, REQUEST, TINYLLAMA}
+
+
+def test_a_changed_instance_asks_for_claims_that_it_owns_and_models_that_want_to_go() -> None:
+    """Whoever it used before may be free now."""
+    world = _world()
+    owner = {"kind": "LLMInstance", "name": "chat", "uid": UID}
+    metadata = {"name": "weights", "namespace": "acme", "ownerReferences": [owner]}
+    claim = {"metadata": metadata | {"resourceVersion": "1", "uid": "c"}}
+    world.observe(kinds.PERSISTENT_VOLUME_CLAIM, "ADDED", claim)
+    going = model_manifest("going")
+    going["metadata"]["deletionTimestamp"] = "2026-11-30T08:00:00Z"
+    world.observe(kinds.LLM_MODEL, "ADDED", going)
+
+    keys = set(keys_of(kinds.LLM_INSTANCE, instance_manifest(), world, PLATFORM))
+
+    weights = Key(kinds.PERSISTENT_VOLUME_CLAIM, "acme", "weights")
+    assert {weights, Key(kinds.LLM_MODEL, "", "going")} <= keys
+    assert set(keys_of(kinds.PERSISTENT_VOLUME_CLAIM, claim, world, PLATFORM)) == {weights, CHAT}
+
+
+def test_a_changed_fetch_job_asks_for_its_model() -> None:
+    """Its end brings a digest, or a reason."""
+    world = _world()
+    world.observe(kinds.LLM_MODEL, "ADDED", model_manifest("tinyllama"))
+    job = {"metadata": {"name": "j", "namespace": "s", "labels": {labels.LLM_MODEL: "tinyllama"}}}
+    assert list(keys_of(kinds.JOB, job, world, PLATFORM)) == [TINYLLAMA]
 
 
 def test_a_changed_model_asks_for_the_instances_that_use_it() -> None:
@@ -186,7 +214,7 @@ def test_a_changed_verifier_asks_for_the_request_in_its_label() -> None:
 def test_a_changed_pod_asks_for_the_instance_in_its_label() -> None:
     """Pods tell why a server does not start."""
     pod = {"metadata": {"name": "p", "namespace": "acme", "labels": {labels.LLM_INSTANCE: "chat"}}}
-    assert list(keys_of(kinds.POD, pod, _world(), PLATFORM)) == [CHAT]
+    assert list(keys_of(kinds.POD, pod, _world(), PLATFORM)) == [CHAT, TINYLLAMA]
 
 
 def test_a_changed_middleware_asks_for_the_platform() -> None:
