@@ -1,8 +1,11 @@
 """The fault port: the double's faults over HTTP, for those who run it as a process of its own.
 
-``POST /rules`` adds a rule (the fields of :class:`~privatellm_local.kcp.faults.Rule` as JSON),
-``POST /blows`` hits open watches (``blow``, ``path``, ``plural``), ``PUT /state`` sets ``down``, ``prefix``, ``claimDelay``
-and ``legacyNotServed``, and ``DELETE /`` ends every fault. It has no token, so it listens on loopback only.
+``POST /rules`` adds a rule (the fields of :class:`~privatellm_local.kcp.faults.Rule` as JSON).
+``POST /blows`` hits open watches (``blow``, ``path``, ``plural``).
+``PUT /state`` sets ``down``, ``prefix``, ``claimDelay`` and ``legacyNotServed``.
+``DELETE /`` ends every fault.
+
+It has no token, so it listens on loopback only.
 """
 
 from typing import Any
