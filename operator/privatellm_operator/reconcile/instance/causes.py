@@ -28,6 +28,9 @@ _PULL_PROBLEMS = frozenset(
 _STEADY_PULL_PROBLEMS = frozenset({"ErrImageNeverPull", "InvalidImageName"})
 """Their message does not alternate with that of a back-off."""
 
+_VOLUME_WORDS = ("persistentvolumeclaim", "persistent volume")
+"""What the scheduler's messages about volumes have in common."""
+
 _REFUSALS = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
 
 
@@ -162,19 +165,25 @@ def crashed(pod: Manifest) -> Cause | None:
     )
 
 
+def volume_not_bound(pod: Manifest) -> Cause | None:
+    """A claim that the pod mounts is missing or has no volume, so no node is even considered."""
+    detail = _scheduling_problem(pod)
+    if detail is None or not any(word in detail.lower() for word in _VOLUME_WORDS):
+        return None
+    return Cause(
+        Reason.VOLUME_NOT_BOUND,
+        _sentence(f"The volume with the weights cannot be used: {detail}")
+        + " Is the claim there, and does its storage class exist? `kubectl get persistentvolumeclaims` "
+        "shows both.",
+        of_model=True,
+    )
+
+
 def unschedulable(pod: Manifest) -> Cause | None:
     """No node can take the pod."""
-    condition = next(
-        (
-            c
-            for c in (pod.get("status") or {}).get("conditions") or ()
-            if c["type"] == "PodScheduled" and c["status"] == "False"
-        ),
-        None,
-    )
-    if condition is None or condition.get("reason") != "Unschedulable":
+    detail = _scheduling_problem(pod)
+    if detail is None:
         return None
-    detail = condition.get("message", "")
     return Cause(
         Reason.UNSCHEDULABLE,
         _sentence(f"No node can take a server: {detail}")
@@ -196,10 +205,20 @@ CHECKS: tuple[Callable[[Manifest], Cause | None], ...] = (
     container_refused,
     out_of_memory,  # Before crashes, of which it is one with a known reason.
     crashed,
+    volume_not_bound,  # Before what is unschedulable, of which it is one with a known remedy.
     unschedulable,
     evicted,
 )
 """What is looked for, in this order."""
+
+
+def _scheduling_problem(pod: Manifest) -> str | None:
+    """Return why the scheduler found no node; ``None`` when it did, or has not looked yet."""
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        refused = condition["type"] == "PodScheduled" and condition["status"] == "False"
+        if refused and condition.get("reason") == "Unschedulable":
+            return str(condition.get("message", ""))
+    return None
 
 
 def _containers(pod: Manifest) -> Iterator[Container]:

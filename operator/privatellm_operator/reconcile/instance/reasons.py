@@ -84,6 +84,9 @@ class Reason(StrEnum):
     UNSCHEDULABLE = "Unschedulable"
     """No node has room for a server."""
 
+    VOLUME_NOT_BOUND = "VolumeNotBound"
+    """The claim that holds the weights is missing or has no volume."""
+
     EVICTED = "Evicted"
     """A node threw a server out."""
 
