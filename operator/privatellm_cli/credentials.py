@@ -5,6 +5,8 @@ APITokenRequest, and the message says so.
 """
 
 import base64
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +56,11 @@ async def read(client: KubeClient, instance: InstanceName) -> dict[str, str]:
     return {name: base64.b64decode(data[name]).decode() for name in EXPORTED if name in data}
 
 
+def export_lines(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Return one ``export`` line a variable, quoted for a shell."""
+    return tuple(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
+
+
 def choose(instance: InstanceName, requests: tuple[Manifest, ...]) -> Manifest:
     """Return the token request whose Secret is used: the oldest one that is ready.
 
@@ -66,7 +73,7 @@ def choose(instance: InstanceName, requests: tuple[Manifest, ...]) -> Manifest:
         raise NotFoundError(
             f"No APITokenRequest for instance {instance.text} is "
             f"{'Ready yet: wait for it' if fitting else 'there: create one'} "
-            "(kubectl get apitokenrequests -A)."
+            f"(privatellm token {'list' if fitting else f'create {instance.text}'})."
         )
     namespaces = sorted({item["metadata"]["namespace"] for item in ready})
     if len(namespaces) > 1:

@@ -6,6 +6,13 @@ The mapping from errors to codes is here and nowhere else; the first class that 
 from enum import IntEnum
 
 from privatellm.errors import KubernetesError, PrivateLLMError
+from privatellm_cli.errors import (
+    EndpointError,
+    NoClusterError,
+    OverdueError,
+    UnreachedError,
+    UsageError,
+)
 from privatellm_local.errors import (
     AddressError,
     BuildError,
@@ -45,7 +52,19 @@ class ExitCode(IntEnum):
     """The environment does not run, or not all of it."""
 
     CLUSTER = 9
-    """The cluster refused a request, or has not what was asked for."""
+    """The cluster cannot be reached, refused a request, or has not what was asked for."""
+
+    ENDPOINT = 10
+    """The endpoint of an instance refused a request, or did not answer it."""
+
+    UNREACHED = 11
+    """What was waited for will not come about by itself; the message says why."""
+
+    OVERDUE = 12
+    """What was waited for did not come about in time."""
+
+    FINDINGS = 13
+    """`doctor` found something that has to be mended."""
 
     INTERRUPTED = 130
     """Ctrl-C, or a signal that means the same."""
@@ -58,7 +77,12 @@ _BY_ERROR: tuple[tuple[type[PrivateLLMError], ExitCode], ...] = (
     (BuildError, ExitCode.BUILD),
     (StartError, ExitCode.START),
     (NotRunningError, ExitCode.NOT_RUNNING),
+    (UsageError, ExitCode.USAGE),
+    (NoClusterError, ExitCode.CLUSTER),
     (KubernetesError, ExitCode.CLUSTER),
+    (EndpointError, ExitCode.ENDPOINT),
+    (UnreachedError, ExitCode.UNREACHED),
+    (OverdueError, ExitCode.OVERDUE),
 )
 
 

@@ -1,7 +1,5 @@
 """Shell exports that make kubectl and the OpenAI SDKs talk to an environment."""
 
-import shlex
-
 from privatellm.kube import KubeClient
 from privatellm_cli import credentials
 from privatellm_local import completion
@@ -27,7 +25,7 @@ async def lines(running: Running, instance: str | None = None) -> tuple[str, ...
     if wanted is not None:
         async with await KubeClient.connect(kubeconfig) as client:
             variables |= await credentials.read(client, credentials.InstanceName.parse(wanted))
-    return tuple(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
+    return credentials.export_lines(variables)
 
 
 def _demo(running: Running) -> str | None:

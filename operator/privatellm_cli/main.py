@@ -2,15 +2,27 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import typer
 from typer.exceptions import TyperException
 
 from privatellm.errors import PrivateLLMError
+from privatellm_cli.commands import token
+from privatellm_cli.commands.bench import bench
+from privatellm_cli.commands.chat import chat
+from privatellm_cli.commands.delete import delete
+from privatellm_cli.commands.deploy import deploy
+from privatellm_cli.commands.describe import describe
+from privatellm_cli.commands.doctor import doctor
 from privatellm_cli.commands.down import down
 from privatellm_cli.commands.env import env
+from privatellm_cli.commands.get import get
+from privatellm_cli.commands.list import list_
 from privatellm_cli.commands.logs import logs
+from privatellm_cli.commands.models import models
+from privatellm_cli.commands.scale import scale
 from privatellm_cli.commands.status import status
 from privatellm_cli.commands.up import up
 from privatellm_cli.exit_codes import ExitCode, code_of
@@ -19,7 +31,27 @@ from privatellm_cli.running import InterruptedByUserError
 DEBUG_VARIABLE = "PRIVATE_LLM_DEBUG"
 """With any value, errors come with their traceback."""
 
-COMMANDS = (up, down, status, env, logs)
+PLUGIN = "kubectl-llm"
+"""The name under which kubectl finds this command as `kubectl llm`."""
+
+COMMANDS: tuple[tuple[str, Callable[..., ExitCode]], ...] = (
+    ("models", models),
+    ("deploy", deploy),
+    ("list", list_),
+    ("get", get),
+    ("describe", describe),
+    ("logs", logs),
+    ("scale", scale),
+    ("delete", delete),
+    ("env", env),
+    ("chat", chat),
+    ("bench", bench),
+    ("doctor", doctor),
+    ("up", up),
+    ("down", down),
+    ("status", status),
+)
+"""Every subcommand but the group ``token``, in the order of the help: a customer's path comes first."""
 
 
 def application() -> typer.Typer:
@@ -32,20 +64,27 @@ def application() -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for command in COMMANDS:
-        app.command()(command)
+    for name, command in COMMANDS:
+        app.command(name)(command)
+    app.add_typer(token.application())
     return app
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     try:
-        outcome = application()(args=arguments, prog_name="privatellm", standalone_mode=False)
+        outcome = application()(args=arguments, prog_name=program_name(), standalone_mode=False)
     except (PrivateLLMError, TyperException, KeyboardInterrupt, BrokenPipeError) as error:
         return _report(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence against a traceback
         return _report(error)
     return int(outcome or ExitCode.OK)
+
+
+def program_name(started_as: str | None = None) -> str:
+    """Return what a person typed to get here: ``privatellm``, or ``kubectl llm`` for the plugin."""
+    is_plugin = Path(started_as or sys.argv[0]).name == PLUGIN
+    return PLUGIN.replace("-", " ") if is_plugin else "privatellm"
 
 
 def _report(error: BaseException) -> int:
@@ -69,6 +108,11 @@ def _outcome(error: BaseException) -> tuple[int, str]:
             return code_of(error), str(error)
         case TyperException():
             return error.exit_code, error.format_message()
+        case ModuleNotFoundError():
+            return ExitCode.MACHINE, (
+                f"This command needs the Python package {error.name}: install private-llm[local] for "
+                "the embedded environment, private-llm[cli] for everything else."
+            )
         case _:
             name = type(error).__name__
             return (

@@ -1,9 +1,19 @@
-"""Options that several subcommands share."""
+"""Arguments and options that several subcommands share."""
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
+
+from privatellm_cli import completion
+from privatellm_cli.cluster import Target
+from privatellm_cli.exit_codes import ExitCode
+from privatellm_cli.output import Format
+
+P = ParamSpec("P")
 
 StateOption = Annotated[
     Path | None,
@@ -14,3 +24,97 @@ StateOption = Annotated[
         show_default=False,
     ),
 ]
+
+KubeconfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="Kubeconfig file (default: KUBECONFIG, else ~/.kube/config).",
+        show_default=False,
+    ),
+]
+
+ContextOption = Annotated[
+    str | None,
+    typer.Option(
+        "--context", metavar="NAME", help="Context of the kubeconfig.", show_default=False
+    ),
+]
+
+NamespaceOption = Annotated[
+    str | None,
+    typer.Option(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        help="Namespace (default: the context's, else default).",
+        show_default=False,
+    ),
+]
+
+AllNamespacesOption = Annotated[
+    bool, typer.Option("-A", "--all-namespaces", help="Of all namespaces.")
+]
+
+OutputOption = Annotated[
+    Format,
+    typer.Option(
+        "-o", "--output", help="A table for people, a wider one, or JSON or YAML for programs."
+    ),
+]
+
+InstanceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="An LLMInstance as NAME or NAMESPACE/NAME.",
+        show_default=False,
+        autocompletion=completion.instances,
+    ),
+]
+
+TimeoutOption = Annotated[
+    float,
+    typer.Option("--timeout", metavar="SECONDS", min=1, help="How long to wait, in seconds."),
+]
+
+TokenNamespaceOption = Annotated[
+    str,
+    typer.Option("--token-namespace", metavar="NAME", help="Where the verifiers are."),
+]
+
+SystemNamespaceOption = Annotated[
+    str,
+    typer.Option("--system-namespace", metavar="NAME", help="Where operator and authserver run."),
+]
+
+_CONNECTION = {
+    "kubeconfig": KubeconfigOption,
+    "context": ContextOption,
+    "namespace": NamespaceOption,
+}
+
+
+def on_cluster(command: Callable[Concatenate[Target, P], ExitCode]) -> Callable[..., ExitCode]:
+    """Give a command the connection options, and the target they name as its first argument."""
+    signature = inspect.signature(command)
+    _, *own = signature.parameters.values()
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+        for name, option in _CONNECTION.items()
+    ]
+
+    @functools.wraps(command)
+    def with_target(
+        *,
+        kubeconfig: Path | None = None,
+        context: str | None = None,
+        namespace: str | None = None,
+        **arguments: Any,
+    ) -> ExitCode:
+        return command(Target(kubeconfig, context, namespace), **arguments)  # type: ignore[call-arg]
+
+    # What typer reads; mypy knows no name for a function that carries its own signature.
+    with_target.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+    return with_target

@@ -88,15 +88,25 @@ class KubeClient:
 
     @classmethod
     async def connect(
-        cls, kubeconfig: Path | None = None, *, connection_limit: int = CONNECTION_LIMIT
+        cls,
+        kubeconfig: Path | None = None,
+        *,
+        context: str | None = None,
+        connection_limit: int = CONNECTION_LIMIT,
     ) -> Self:
         """Return a client for ``kubeconfig``, for ``KUBECONFIG``, or for the cluster around this pod."""
-        return cls(await load_credentials(kubeconfig), connection_limit=connection_limit)
+        credentials = await load_credentials(kubeconfig, context)
+        return cls(credentials, connection_limit=connection_limit)
 
     @property
     def server(self) -> str:
         """The API server's base URL."""
         return self._credentials.server
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that the kubeconfig's context names; empty when it names none."""
+        return self._credentials.namespace
 
     async def close(self) -> None:
         """Close every connection."""
@@ -200,10 +210,12 @@ class KubeClient:
         *,
         patch_type: PatchType = PatchType.MERGE,
         subresource: str = "",
+        field_manager: str = "",
     ) -> Manifest:
         """Patch an object; put ``metadata.uid`` or ``resourceVersion`` into it to guard the write."""
         path = kind.path(namespace, name, subresource)
-        return await self.request("PATCH", path, body=body, content=patch_type)
+        query = {"fieldManager": field_manager} if field_manager else {}
+        return await self.request("PATCH", path, query=query, body=body, content=patch_type)
 
     async def delete(
         self,
@@ -277,6 +289,26 @@ class KubeClient:
                 await self._refuse(response, "GET", kind.path(namespace))
                 async for line in response.content:
                     yield _event(json.loads(line))
+
+    async def lines(
+        self, path: str, *, query: Mapping[str, str] | None = None
+    ) -> AsyncIterator[bytes]:
+        """Yield the lines of a text answer, such as a pod's log, for as long as the server sends some.
+
+        Raises:
+            KubernetesError: or the subclass that fits the answer.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5)
+        with failures.translated(f"GET {path}"):
+            async with self._session.get(
+                self.server + path,
+                params=query,
+                headers=await self._credentials.headers(),
+                timeout=timeout,
+            ) as response:
+                await self._refuse(response, "GET", path)
+                async for line in response.content:
+                    yield line
 
     async def request(
         self,

@@ -4,6 +4,7 @@ Loading is left to ``kubernetes.aio`` (kubeconfig with every kind of user, or th
 Service-account tokens are short-lived files, so the ``Authorization`` header is built afresh from
 them at most once a minute. An explicit path wins over ``KUBECONFIG``, which wins over the in-cluster
 files: a pod of the embedded environment has no in-cluster files and is given a kubeconfig instead.
+``KUBECONFIG`` may name several files; they are merged as kubectl merges them.
 """
 
 import os
@@ -12,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import yaml
 from kubernetes.aio import config
 from kubernetes.aio.client import Configuration
 
@@ -23,10 +25,21 @@ TOKEN_REFRESH_SECONDS = 60.0
 
 @dataclass(slots=True)
 class Credentials:
-    """A base URL, a TLS context and a header that stays fresh."""
+    """A base URL, a TLS context and a header that stays fresh.
+
+    Attributes:
+        kubeconfig: The file they came from; ``None`` for the in-cluster files.
+        configuration: What the library made of it.
+        context: The chosen context; ``None`` for the file's current one.
+        merged_with: Further files that ``KUBECONFIG`` names.
+        namespace: The namespace that the context names; empty when it names none.
+    """
 
     kubeconfig: Path | None
     configuration: Configuration
+    context: str | None = None
+    merged_with: tuple[Path, ...] = ()
+    namespace: str = ""
     _loaded_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -70,22 +83,27 @@ class Credentials:
     async def refresh(self) -> None:
         """Read the credentials again, because they are old or were refused."""
         if self.kubeconfig:
-            self.configuration = await _from_kubeconfig(self.kubeconfig)
+            files = (self.kubeconfig, *self.merged_with)
+            self.configuration, self.namespace = await _from_kubeconfig(files, self.context)
         self._loaded_at = time.monotonic()
 
 
-async def load_credentials(kubeconfig: Path | None = None) -> Credentials:
+async def load_credentials(
+    kubeconfig: Path | None = None, context: str | None = None
+) -> Credentials:
     """Find the API server and our credentials.
 
     Args:
         kubeconfig: A kubeconfig file; ``None`` looks at ``KUBECONFIG``, then at the in-cluster files.
+        context: A context of the kubeconfig; ``None`` takes its current one.
 
     Raises:
         InvalidInputError: when no usable configuration is found.
     """
-    path = kubeconfig or _kubeconfig_of_environment()
-    if path is not None:
-        return Credentials(path, await _from_kubeconfig(path))
+    files = (kubeconfig,) if kubeconfig else _kubeconfigs_of_environment()
+    if files:
+        configuration, namespace = await _from_kubeconfig(files, context)
+        return Credentials(files[0], configuration, context, files[1:], namespace)
     configuration = Configuration()
     try:
         config.load_incluster_config(client_configuration=configuration)
@@ -97,18 +115,25 @@ async def load_credentials(kubeconfig: Path | None = None) -> Credentials:
     return Credentials(None, configuration)
 
 
-def _kubeconfig_of_environment() -> Path | None:
-    value = os.environ.get("KUBECONFIG", "")
-    first = next((part for part in value.split(os.pathsep) if part), "")
-    return Path(first) if first else None
+def _kubeconfigs_of_environment() -> tuple[Path, ...]:
+    words = os.environ.get("KUBECONFIG", "").split(os.pathsep)
+    return tuple(Path(word) for word in words if word)
 
 
-async def _from_kubeconfig(path: Path) -> Configuration:
+async def _from_kubeconfig(
+    files: tuple[Path, ...], context: str | None
+) -> tuple[Configuration, str]:
+    """Return the library's configuration, and the namespace of the context."""
+    joined = os.pathsep.join(map(str, files))
     configuration = Configuration()
     try:
-        await config.load_kube_config(
-            config_file=str(path), client_configuration=configuration, persist_config=False
+        loader = await config.load_kube_config(
+            config_file=joined,
+            context=context,
+            client_configuration=configuration,
+            persist_config=False,
         )
-    except (config.ConfigException, OSError) as error:
-        raise InvalidInputError(f"The kubeconfig {path} cannot be used: {error}") from error
-    return configuration
+    except (config.ConfigException, OSError, yaml.YAMLError) as error:
+        raise InvalidInputError(f"The kubeconfig {joined} cannot be used: {error}") from error
+    chosen = loader.current_context.get("context") or {}
+    return configuration, str(chosen.get("namespace") or "")

@@ -8,7 +8,6 @@ from privatellm_cli.display import progress_for
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import StateOption
 from privatellm_cli.running import run
-from privatellm_local import environment
 from privatellm_local.paths import cache_paths, state_paths
 
 
@@ -21,6 +20,9 @@ def down(
     ] = False,
 ) -> ExitCode:
     """Stop every process of the environment. The cluster's data stays unless --purge is given."""
+    # Needs the `local` extra, which a customer's command line does without.
+    from privatellm_local import environment  # noqa: PLC0415
+
     paths = state_paths(state)
     progress = progress_for()
     progress.begin("stopping")

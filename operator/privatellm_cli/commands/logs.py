@@ -1,4 +1,4 @@
-"""``privatellm logs``: what a component said."""
+"""``privatellm logs``: what the servers of a private LLM say, or a component of the environment."""
 
 import sys
 import time
@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from privatellm_cli import completion, pod_logs
+from privatellm_cli.cluster import Cluster, Target, in_cluster
+from privatellm_cli.errors import UsageError
 from privatellm_cli.exit_codes import ExitCode
-from privatellm_cli.options import StateOption
+from privatellm_cli.options import StateOption, on_cluster
 from privatellm_local.errors import StateError
 from privatellm_local.paths import StatePaths, state_paths
 from privatellm_local.processes import logs as component_logs
@@ -19,20 +22,80 @@ FOLLOW_SECONDS = 0.2
 CHUNK_BYTES = 1 << 16
 
 
+@on_cluster
 def logs(
-    component: Annotated[
-        str, typer.Option("--component", metavar="NAME", help="Which component, see `status`.")
-    ],
-    state: StateOption = None,
+    target: Target,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="An LLMInstance as NAME or NAMESPACE/NAME.",
+            show_default=False,
+            autocompletion=completion.instances,
+        ),
+    ] = None,
     *,
+    component: Annotated[
+        str | None,
+        typer.Option(
+            "--component",
+            metavar="NAME",
+            help="A component of the embedded environment instead, see `status`.",
+            show_default=False,
+        ),
+    ] = None,
+    state: StateOption = None,
+    container: Annotated[
+        str | None,
+        typer.Option(
+            "-c",
+            "--container",
+            metavar="NAME",
+            help="llama-server or fetch-model (default: the one at work).",
+            show_default=False,
+        ),
+    ] = None,
+    previous: Annotated[
+        bool, typer.Option("-p", "--previous", help="Of the run before the present one.")
+    ] = False,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing.")] = False,
     lines: Annotated[
         int | None,
-        typer.Option("-n", "--lines", min=1, help="Only the last lines.", show_default=False),
+        typer.Option("--lines", "--tail", min=1, help="Only the last lines.", show_default=False),
     ] = None,
 ) -> ExitCode:
-    """Print the log of a component; logs of pods come from `kubectl logs`."""
-    log = _log_of(state_paths(state), component)
+    """Print what the servers of a private LLM say, or a component of the embedded environment."""
+    if (name is None) == (component is None):
+        raise UsageError(
+            "Logs are of one thing: give the NAME of a private LLM, or --component NAME for a part of "
+            "the embedded environment."
+        )
+    if component is not None:
+        _require_no_cluster(target, container, previous=previous)
+        return _of_component(state_paths(state), component, lines, follow=follow)
+    if state is not None:
+        raise UsageError("--state goes with --component; a private LLM is found by --kubeconfig.")
+    query = pod_logs.LogQuery(container, previous, follow, lines)
+
+    async def work(cluster: Cluster) -> None:
+        await pod_logs.copy(cluster, cluster.name(name or ""), query)
+
+    in_cluster(target, work)
+    return ExitCode.OK
+
+
+def _require_no_cluster(target: Target, container: str | None, *, previous: bool) -> None:
+    if target.is_explicit or container or previous:
+        raise UsageError(
+            "A component is a process of this machine: of the other options only --state, --follow and "
+            "--lines go with --component (-n is a namespace)."
+        )
+
+
+def _of_component(
+    paths: StatePaths, component: str, lines: int | None, *, follow: bool
+) -> ExitCode:
+    log = _log_of(paths, component)
     position = 0
     if lines is not None:
         position = component_logs.size(log)
@@ -52,8 +115,8 @@ def _log_of(paths: StatePaths, component: str) -> Path:
     if not names:
         raise StateError(f"{paths.root} holds no logs: start an environment with `privatellm up`.")
     raise StateError(
-        f"There is no component {component!r}; there are {', '.join(names)}. Operator, authserver and "
-        "model servers are pods: `kubectl logs` shows what they say."
+        f"There is no component {component!r}; there are {', '.join(names)}. Model servers: `privatellm "
+        "logs NAME`. Operator and authserver are pods: `kubectl logs` shows what they say."
     )
 
 

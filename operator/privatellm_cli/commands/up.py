@@ -4,17 +4,11 @@ from typing import Annotated
 
 import typer
 
-from privatellm_cli import exports, invocation
 from privatellm_cli.display import progress_for
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import StateOption
 from privatellm_cli.running import run
-from privatellm_local import environment
-from privatellm_local.demo.question import QUESTION, curl_line
-from privatellm_local.environment import Running
 from privatellm_local.paths import cache_paths, state_paths
-from privatellm_local.progress import Progress
-from privatellm_local.steps import Options
 
 LOWEST_PORT, HIGHEST_PORT = 1024, 65535
 
@@ -51,6 +45,10 @@ def up(
 
     Without --detach the command stays, and Ctrl-C stops everything.
     """
+    # Needs the `local` extra, which a customer's command line does without.
+    from privatellm_cli.starting import bring_up  # noqa: PLC0415
+    from privatellm_local.steps import Options  # noqa: PLC0415
+
     options = Options(
         paths=state_paths(state),
         cache=cache_paths(),
@@ -61,51 +59,7 @@ def up(
     )
     progress = progress_for()
     try:
-        run(_up(options, progress))
+        run(bring_up(options, progress))
     finally:
         progress.close()
     return ExitCode.OK
-
-
-async def _up(options: Options, progress: Progress) -> None:
-    running = await environment.up(options, progress)
-    progress.close()
-    typer.echo(await _summary(running, "Private LLM" if options.platform else "The cluster"))
-    if options.attached and not running.was_running:
-        typer.echo("\nCtrl-C stops everything.")
-        await environment.attend(running, progress)
-        typer.echo("Stopped.")
-
-
-async def _summary(running: Running, what: str) -> str:
-    paths, plan = running.paths, running.plan
-    headline = f"{what} is {'already running' if running.was_running else 'ready'}."
-    demonstration = await _demonstration(running) if running.answer is not None else ()
-    return "\n".join(
-        (
-            headline,
-            "",
-            f"  edge          {plan.edge_url}",
-            f"  kubernetes    {plan.apiserver_url}",
-            f"  state         {paths.root}",
-            "",
-            *demonstration,
-            f'Use it from a shell:  eval "$({invocation.command(paths, "env")})"',
-            f"Look at it:           {invocation.command(paths, 'status')}",
-            f"Stop it:              {invocation.command(paths, 'down')}",
-        )
-    )
-
-
-async def _demonstration(running: Running) -> tuple[str, ...]:
-    return (
-        f"Question: {QUESTION}",
-        f"Answer:   {running.answer}",
-        "",
-        "Ask it yourself; these lines work when pasted:",
-        "",
-        *await exports.lines(running),
-        "",
-        curl_line(),
-        "",
-    )

@@ -66,7 +66,7 @@ def test_the_last_lines_of_a_log(paths: StatePaths, capsys: pytest.CaptureFixtur
     """As many as were asked for."""
     paths.log("etcd").write_text("one\ntwo\nthree\n")
 
-    cli.main(["logs", "--component", "etcd", "-n", "2", "--state", str(paths.root)])
+    cli.main(["logs", "--component", "etcd", "--lines", "2", "--state", str(paths.root)])
 
     assert capsys.readouterr().out == "two\nthree\n"
 

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -5,6 +7,13 @@ import pytest
 
 from privatellm.errors import ForbiddenError, InvalidInputError, PrivateLLMError
 from privatellm_cli import main as cli
+from privatellm_cli.errors import (
+    EndpointError,
+    NoClusterError,
+    OverdueError,
+    UnreachedError,
+    UsageError,
+)
 from privatellm_cli.exit_codes import ExitCode, code_of
 from privatellm_cli.running import InterruptedByUserError
 from privatellm_local import errors
@@ -39,6 +48,11 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
         (errors.StartError("x"), ExitCode.START),
         (errors.NotRunningError("x"), ExitCode.NOT_RUNNING),
         (ForbiddenError("x"), ExitCode.CLUSTER),
+        (NoClusterError("x"), ExitCode.CLUSTER),
+        (UsageError("x"), ExitCode.USAGE),
+        (EndpointError("x"), ExitCode.ENDPOINT),
+        (UnreachedError("x"), ExitCode.UNREACHED),
+        (OverdueError("x"), ExitCode.OVERDUE),
         (InvalidInputError("x"), ExitCode.FAILURE),
     ],
 )
@@ -131,4 +145,44 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
 
     printed = capsys.readouterr().out
-    assert all(f"  {command.__name__} " in printed for command in cli.COMMANDS)
+    assert all(f"  {name} " in printed for name, _ in cli.COMMANDS)
+    assert "  token " in printed
+
+
+@pytest.mark.parametrize(
+    ("started_as", "expected"),
+    [
+        ("/usr/local/bin/kubectl-llm", "kubectl llm"),
+        ("/home/you/.venv/bin/privatellm", "privatellm"),
+        ("-c", "privatellm"),
+    ],
+)
+def test_help_names_the_command_as_it_was_typed(started_as: str, expected: str) -> None:
+    """kubectl finds us under another name."""
+    assert cli.program_name(started_as) == expected
+
+
+def test_a_missing_extra_is_named_with_what_to_install(
+    failing: Failing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A customer's command line comes without the embedded environment's packages."""
+    failing(ModuleNotFoundError("No module named 'cryptography'", name="cryptography"))
+
+    code = cli.main(["up"])
+
+    assert code == ExitCode.MACHINE
+    assert "cryptography: install private-llm[local]" in capsys.readouterr().err
+
+
+def test_the_customers_commands_need_no_package_of_the_environment() -> None:
+    """So that the `cli` extra is enough, and names complete quickly."""
+    script = (
+        "import sys; import privatellm_cli.main;"
+        "print(sorted({m.split('.')[0] for m in sys.modules} & {'cryptography', 'kopf', 'httpx'}))"
+    )
+
+    printed = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert printed.stdout.strip() == "[]"

@@ -1,0 +1,212 @@
+"""Which cluster a command is about, and the way to its objects.
+
+Found as kubectl finds it: ``--kubeconfig``, ``KUBECONFIG``, ``~/.kube/config``, and inside a pod its own
+cluster. Where none of these exists, the embedded environment of this machine is meant. The namespace is
+``--namespace``, else the context's, else ``default``. The cluster's objects are the only interface: nothing
+here knows how the operator works.
+"""
+
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from privatellm.errors import (
+    ForbiddenError,
+    InvalidInputError,
+    NotFoundError,
+    UnavailableError,
+)
+from privatellm.kube import KubeClient, Manifest
+from privatellm.kube.kinds import GROUP, Kind
+from privatellm_cli.errors import NoClusterError
+from privatellm_cli.running import run
+from privatellm_local.paths import state_paths
+
+T = TypeVar("T")
+
+DEFAULT_NAMESPACE = "default"
+FIELD_MANAGER = "privatellm-cli"
+"""Under which name the API server records the fields that commands own."""
+
+MOST_NAMED = 10
+"""Names that an error message offers."""
+
+_NO_SUCH_KIND = ("could not find the requested resource", "404 page not found")
+"""How the API server says that it does not know a kind, rather than an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The connection options of a command; ``None`` where kubectl's rules decide."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    namespace: str | None = None
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether the command line names a cluster or a namespace."""
+        return any((self.kubeconfig, self.context, self.namespace))
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An object of a namespace."""
+
+    namespace: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        """The name as it can be given to any command."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A connected cluster.
+
+    Attributes:
+        client: The way to its API server.
+        namespace: Where objects are looked for unless their name says otherwise.
+    """
+
+    client: KubeClient
+    namespace: str
+
+    def name(self, text: str) -> Name:
+        """Read ``NAME`` or ``NAMESPACE/NAME``."""
+        namespace, _, name = text.rpartition("/")
+        return Name(namespace or self.namespace, name)
+
+    def scope(self, *, everywhere: bool) -> str | None:
+        """Return the namespace to list; ``None`` for all of them."""
+        return None if everywhere else self.namespace
+
+    async def require(self, kind: Kind, name: Name) -> Manifest:
+        """Return an object of a namespace.
+
+        Raises:
+            NotFoundError: when there is none, with the names of those there are.
+        """
+        namespace = name.namespace if kind.namespaced else None
+        found = await self.client.get(kind, name.name, namespace)
+        if found is not None:
+            return found
+        where = f" in the namespace {namespace}" if namespace else ""
+        others = await self._names(kind, namespace)
+        raise NotFoundError(f"There is no {kind.name} {name.name}{where}; {others}.")
+
+    async def _names(self, kind: Kind, namespace: str | None) -> str:
+        try:
+            listing = await self.client.list(kind, namespace)
+        except ForbiddenError:
+            return "and you may not list those there are"
+        names = [item["metadata"]["name"] for item in listing.items]
+        further = ["..."] if len(names) > MOST_NAMED else []
+        return (
+            f"found: {', '.join(names[:MOST_NAMED] + further)}"
+            if names
+            else "there are none at all"
+        )
+
+
+def in_cluster(target: Target, work: Callable[[Cluster], Coroutine[Any, Any, T]]) -> T:
+    """Connect and do some work.
+
+    Raises:
+        NoClusterError: when no kubeconfig can be used.
+        KubernetesError: when the cluster refuses or cannot be reached, with what to do.
+    """
+    return run(_within(target, work))
+
+
+@asynccontextmanager
+async def connected(target: Target) -> AsyncIterator[Cluster]:
+    """Connect to the cluster that the options and the environment name.
+
+    Raises:
+        NoClusterError: when no kubeconfig can be used.
+        KubernetesError: when the cluster refuses or cannot be reached, with what to do.
+    """
+    kubeconfig = kubeconfig_for(target)
+    try:
+        client = await KubeClient.connect(kubeconfig, context=target.context)
+    except InvalidInputError as error:
+        raise NoClusterError(str(error)) from error
+    async with client:
+        with explained(client.server):
+            yield Cluster(client, target.namespace or client.namespace or DEFAULT_NAMESPACE)
+
+
+def kubeconfig_for(
+    target: Target, environment: Mapping[str, str] = os.environ, home: Path | None = None
+) -> Path | None:
+    """Return the kubeconfig to use; ``None`` leaves it to ``KUBECONFIG`` or to the pod around us.
+
+    Args:
+        target: The options of the command.
+        environment: The process's environment.
+        home: The user's home directory.
+
+    Raises:
+        NoClusterError: when a file that is named does not exist, or nothing names a cluster.
+    """
+    if target.kubeconfig is not None:
+        if not target.kubeconfig.is_file():
+            raise NoClusterError(f"There is no kubeconfig {target.kubeconfig}: check --kubeconfig.")
+        return target.kubeconfig
+    if named := [
+        Path(word) for word in environment.get("KUBECONFIG", "").split(os.pathsep) if word
+    ]:
+        if not any(path.is_file() for path in named):
+            raise NoClusterError(f"KUBECONFIG names {named[0]}, which does not exist: correct it.")
+        return None
+    return _without_being_named(environment, home or Path.home())
+
+
+def _without_being_named(environment: Mapping[str, str], home: Path) -> Path | None:
+    usual = home / ".kube" / "config"
+    if usual.is_file():
+        return usual
+    if "KUBERNETES_SERVICE_HOST" in environment:
+        return None
+    embedded = state_paths(None).kubeconfig("admin")
+    if embedded.is_file():
+        return embedded
+    raise NoClusterError(
+        "No cluster is named: set KUBECONFIG, give --kubeconfig, or start one on this machine with "
+        "`privatellm up`."
+    )
+
+
+@contextmanager
+def explained(server: str) -> Iterator[None]:
+    """Add to the failures of a cluster what a person at a terminal can do about them."""
+    try:
+        yield
+    except UnavailableError as error:
+        if error.status:
+            raise
+        raise UnavailableError(
+            f"The cluster at {server} cannot be reached: {error} Check the kubeconfig and its context, "
+            "and whether the cluster runs.",
+            reason=error.reason,
+        ) from error
+    except NotFoundError as error:
+        if f"/apis/{GROUP}/" in str(error) and any(text in str(error) for text in _NO_SUCH_KIND):
+            raise NotFoundError(
+                f"The cluster at {server} does not know Private LLM (API group {GROUP}): is this the "
+                "right context? `privatellm doctor` looks what is missing.",
+                status=error.status,
+                reason=error.reason,
+            ) from error
+        raise
+
+
+async def _within(target: Target, work: Callable[[Cluster], Coroutine[Any, Any, T]]) -> T:
+    async with connected(target) as cluster:
+        return await work(cluster)

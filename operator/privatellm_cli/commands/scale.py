@@ -1,0 +1,46 @@
+"""``privatellm scale``: more model servers, fewer, or none."""
+
+from typing import Annotated
+
+import typer
+
+from privatellm.kube import kinds
+from privatellm_cli.cluster import FIELD_MANAGER, Cluster, Target, in_cluster
+from privatellm_cli.display import progress_for
+from privatellm_cli.exit_codes import ExitCode
+from privatellm_cli.options import InstanceArgument, TimeoutOption, on_cluster
+from privatellm_cli.waiting import READY_SECONDS, until_ready
+
+
+@on_cluster
+def scale(
+    target: Target,
+    name: InstanceArgument,
+    *,
+    replicas: Annotated[
+        int, typer.Option("--replicas", metavar="N", min=0, help="Model servers; 0 stops it.")
+    ],
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until they all answer.")] = False,
+    timeout: TimeoutOption = READY_SECONDS,
+) -> ExitCode:
+    """Set the number of model servers. With 0 keys stay valid and the endpoint answers 503."""
+
+    async def work(cluster: Cluster) -> None:
+        place = cluster.name(name)
+        before = await cluster.require(kinds.LLM_INSTANCE, place)
+        await cluster.client.patch(
+            kinds.LLM_INSTANCE,
+            place.name,
+            place.namespace,
+            {"spec": {"replicas": replicas}},
+            subresource="scale",
+            field_manager=FIELD_MANAGER,
+        )
+        was = before["spec"].get("replicas", 1)
+        typer.echo(f"LLMInstance {place.text} scaled from {was} to {replicas}.")
+        if wait:
+            await until_ready(cluster, place, progress_for(), timeout)
+            typer.echo("Stopped." if replicas == 0 else "All servers answer.")
+
+    in_cluster(target, work)
+    return ExitCode.OK

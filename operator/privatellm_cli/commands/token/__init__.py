@@ -1,0 +1,26 @@
+"""``privatellm token``: the keys of private LLMs; one file a subcommand."""
+
+import typer
+
+from privatellm_cli.commands.token.create import create
+from privatellm_cli.commands.token.list import list_
+from privatellm_cli.commands.token.revoke import revoke
+from privatellm_cli.commands.token.rotate import rotate
+
+
+def application() -> typer.Typer:
+    """Return the subcommands about keys."""
+    app = typer.Typer(
+        name="token",
+        help="Create, list, rotate and revoke keys.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    for command, name in (
+        (create, "create"),
+        (list_, "list"),
+        (rotate, "rotate"),
+        (revoke, "revoke"),
+    ):
+        app.command(name)(command)
+    return app
