@@ -40,20 +40,27 @@ class Servers:
 @contextmanager
 def servers(directory: Path) -> Iterator[Servers]:
     """Run two API servers that share nothing but an etcd process."""
-    if running := os.environ.get("PRIVATE_LLM_TEST_KCP_SERVERS"):
-        yield Servers(*(Path(part) for part in running.split(":")))
+    if given := os.environ.get("PRIVATE_LLM_TEST_KCP_SERVERS"):
+        yield Servers(*(Path(part) for part in given.split(":")))
         return
+    with running(directory, "kcp", "service") as (behind_kcp, service):
+        yield Servers(behind_kcp, service)
+
+
+@contextmanager
+def running(directory: Path, *names: str) -> Iterator[tuple[Path, ...]]:
+    """Run one etcd and an API server for each name, and yield their kubeconfigs."""
     paths = cache_paths()
     paths.create()
     programs = asyncio.run(ensure_programs(paths, SilentProgress()))
     with ExitStack() as stack:
-        etcd, peer, first, second = _free_ports(4)
+        etcd, peer, *ports = _free_ports(2 + len(names))
         stack.enter_context(_process([str(programs.etcd), *_etcd(directory, etcd, peer)]))
-        for name, port in (("kcp", first), ("service", second)):
+        for name, port in zip(names, ports, strict=True):
             (directory / name).mkdir()
             command = _apiserver(directory / name, programs, etcd, port)
             stack.enter_context(_process(command, directory / name / "log"))
-        found = Servers(directory / "kcp/kubeconfig", directory / "service/kubeconfig")
+        found = tuple(directory / name / "kubeconfig" for name in names)
         asyncio.run(_ready(found))
         yield found
 
@@ -74,8 +81,8 @@ def write_kubeconfig(path: Path, server: str, token: str) -> Path:
     return path
 
 
-async def _ready(found: Servers) -> None:
-    for kubeconfig in (found.behind_kcp, found.service):
+async def _ready(kubeconfigs: tuple[Path, ...]) -> None:
+    for kubeconfig in kubeconfigs:
         async with await KubeClient.connect(kubeconfig) as client:
 
             async def answers(asked: KubeClient = client) -> bool:
