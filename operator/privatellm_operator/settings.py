@@ -98,6 +98,14 @@ class EdgeSettings(BaseSettings):
     concurrent_requests: int = Field(default=64, ge=1)
     """Requests at the same time and key, unless the model says otherwise."""
 
+    address_requests_per_second: int = Field(default=500, ge=0)
+    """Requests a second and client address before keys are looked at, so that one address cannot keep the
+    check busy; ten seconds' worth may come at once. 0: no limit, for edges that see one address only."""
+
+    trusted_proxies: int = Field(default=0, ge=0)
+    """Proxies in front of the edge that add to ``X-Forwarded-For``, whose addresses Traefik must trust; the
+    entry that the outermost one added is the client. 0: the client is who connects."""
+
     edge_namespaces: Words = ("traefik",)
     """Namespaces whose pods may reach model servers: where Traefik runs."""
 

@@ -18,6 +18,9 @@ INTERNAL_ENTRY_POINT = "internal"
 LONGEST_REQUEST = "3600s"
 """Traefik's 60 s would cut every answer that takes longer: the limit covers the whole exchange."""
 
+LARGEST_HEADERS = 65536
+"""Bytes of a request's headers; each of them is sent to the check as well. Traefik's default is 1 MiB."""
+
 ENCODED_CHARACTERS = (
     "allowEncodedSlash",
     "allowEncodedBackSlash",
@@ -71,6 +74,7 @@ def _public_entry_point(plan: AddressPlan) -> dict[str, Any]:
             "aliasHeadersStrategy": "delete",
             "encodedCharacters": dict.fromkeys(ENCODED_CHARACTERS, False),
             "sanitizePath": True,
+            "maxHeaderBytes": LARGEST_HEADERS,
         },
         "transport": {
             "respondingTimeouts": {

@@ -1,8 +1,10 @@
 """The middlewares that all instances share, in the operator's namespace and out of tenants' reach.
 
-The order of the chain matters. Upgrades are blanked first, because ForwardAuth never sees one and the
-backend would. CORS answers preflights, which carry no key. The check comes before the path is stripped, so
-that it sees what the client sent, and before the limits, which count by the key that it found.
+The order of the chain matters. What a model server must not hear is blanked first: upgrades, because
+ForwardAuth never sees one and the backend would, and headers that mean something to the server alone.
+CORS answers preflights, which carry no key. The guard bounds what one address may ask of the check. The
+check comes before the path is stripped, so that it sees what the client sent, and before the limits, which
+count by the key that it found.
 """
 
 from collections.abc import Iterable
@@ -24,7 +26,25 @@ LARGEST_AUTH_ANSWER = 65536
 PREFLIGHT_SECONDS = 600
 """How long a browser may remember the answer to a preflight."""
 
-_TAKEN = ("upgrade", "cors", "auth", "strip", "rate", "inflight", "m")
+GUARD_BURST_SECONDS = 10
+"""Seconds' worth of requests that an address may send at once."""
+
+IPV6_CUSTOMER_BITS = 64
+"""An IPv6 customer holds a whole network of this prefix, so its addresses count as one."""
+
+SERVER_HEADERS = (
+    "X-Api-Key",
+    "X-Conversation-Id",
+    "Last-Event-Id",
+    "X-Resp-Type",
+    "X-Tool-Cwd",
+    "X-Tool-Runtime",
+)
+"""Headers that llama.cpp's server interprets beside ``Authorization``. ``X-Conversation-Id`` lets others
+read a stream and keeps it running without its client; ``X-Api-Key`` is another place for a key."""
+
+_TAKEN = ("upgrade", "cors", "guard", "auth", "strip", "rate", "inflight", "m")
+_BEFORE_LIMITS = ("upgrade", "cors", "guard", "auth", "strip")
 _LONGEST_READABLE = 40
 
 _CORS_HEADERS = (
@@ -61,6 +81,7 @@ def _shared(settings: Settings) -> tuple[Manifest, ...]:
     specs: dict[str, Manifest] = {
         f"{PREFIX}-upgrade": _upgrade(),
         f"{PREFIX}-cors": _cors(edge),
+        f"{PREFIX}-guard": _guard(edge),
         f"{PREFIX}-auth": _auth(edge),
         f"{PREFIX}-strip": _strip(),
         f"{PREFIX}-rate": _rate(edge.requests_per_minute),
@@ -93,7 +114,8 @@ def _suffix(model: LLMModel) -> str:
 
 
 def _upgrade() -> Manifest:
-    return {"headers": {"customRequestHeaders": {"Upgrade": "", "Connection": ""}}}
+    blanked = ("Upgrade", "Connection", *SERVER_HEADERS)
+    return {"headers": {"customRequestHeaders": dict.fromkeys(blanked, "")}}
 
 
 def _cors(edge: EdgeSettings) -> Manifest:
@@ -103,11 +125,28 @@ def _cors(edge: EdgeSettings) -> Manifest:
         headers |= {
             "accessControlAllowOriginList": list(edge.cors_origins),
             "accessControlAllowMethods": ["GET", "POST", "OPTIONS"],
-            "accessControlAllowHeaders": ["Authorization", "Content-Type"],
+            # The wildcard is for what SDKs add; it does not cover Authorization.
+            "accessControlAllowHeaders": ["Authorization", "Content-Type", "*"],
+            "accessControlExposeHeaders": ["Retry-After"],
             "accessControlMaxAge": PREFLIGHT_SECONDS,
             "addVaryHeader": True,
         }
     return {"headers": headers}
+
+
+def _guard(edge: EdgeSettings) -> Manifest:
+    """Bound what one address may ask of the check, whatever keys it has; an average of 0 is no limit."""
+    average = edge.address_requests_per_second
+    address: Manifest = {"ipv6Subnet": IPV6_CUSTOMER_BITS}
+    if edge.trusted_proxies:
+        address["depth"] = edge.trusted_proxies
+    return {
+        "rateLimit": {
+            "average": average,
+            "burst": max(1, average * GUARD_BURST_SECONDS),
+            "sourceCriterion": {"ipStrategy": address},
+        }
+    }
 
 
 def _auth(edge: EdgeSettings) -> Manifest:
@@ -140,7 +179,7 @@ def _by_key() -> Manifest:
 
 
 def _chain(rate: str, inflight: str) -> Manifest:
-    shared = [f"{PREFIX}-{part}" for part in ("upgrade", "cors", "auth", "strip")]
+    shared = [f"{PREFIX}-{part}" for part in _BEFORE_LIMITS]
     return {"chain": {"middlewares": [{"name": name} for name in (*shared, rate, inflight)]}}
 
 

@@ -348,11 +348,25 @@ def _shared(**edge: Any) -> dict[str, dict[str, Any]]:
 
 
 def test_the_chain_has_the_order_of_the_contract() -> None:
-    """Upgrade, CORS, check, strip, limits."""
+    """Upgrade, CORS, guard, check, strip, limits."""
     chain = _shared()["private-llm"]["chain"]["middlewares"]
-    assert [link["name"] for link in chain] == [
-        f"private-llm-{part}" for part in ("upgrade", "cors", "auth", "strip", "rate", "inflight")
-    ]
+    parts = ("upgrade", "cors", "guard", "auth", "strip", "rate", "inflight")
+    assert [link["name"] for link in chain] == [f"private-llm-{part}" for part in parts]
+
+
+def test_the_guard_counts_by_address_before_the_check() -> None:
+    """An IPv6 network counts as one address; behind proxies the client's entry counts."""
+    direct = _shared(address_requests_per_second=7)["private-llm-guard"]["rateLimit"]
+    assert (direct["average"], direct["burst"]) == (7, 70)
+    assert direct["sourceCriterion"] == {"ipStrategy": {"ipv6Subnet": 64}}
+    behind = _shared(trusted_proxies=1)["private-llm-guard"]["rateLimit"]
+    assert behind["sourceCriterion"] == {"ipStrategy": {"ipv6Subnet": 64, "depth": 1}}
+
+
+def test_a_guard_of_zero_is_no_limit() -> None:
+    """Traefik lets everything through at an average of 0; a burst of 0 it would refuse."""
+    off = _shared(address_requests_per_second=0)["private-llm-guard"]["rateLimit"]
+    assert (off["average"], off["burst"]) == (0, 1)
 
 
 def test_the_check_replaces_the_tenants_authorization() -> None:
@@ -385,10 +399,9 @@ def test_limits_count_by_key() -> None:
 def test_upgrades_are_blanked_and_open_cors_headers_removed() -> None:
     """The backend's own answer to browsers is never passed on."""
     shared = _shared()
-    assert shared["private-llm-upgrade"]["headers"]["customRequestHeaders"] == {
-        "Upgrade": "",
-        "Connection": "",
-    }
+    blanked = shared["private-llm-upgrade"]["headers"]["customRequestHeaders"]
+    assert set(blanked) == {"Upgrade", "Connection", *middlewares.SERVER_HEADERS}
+    assert set(blanked.values()) == {""}
     cors = shared["private-llm-cors"]["headers"]
     assert cors["customResponseHeaders"]["Access-Control-Allow-Origin"] == ""
     assert "accessControlAllowOriginList" not in cors
@@ -427,7 +440,7 @@ def test_no_model_can_take_the_name_of_another_middleware(found: list[str]) -> N
     limited = [model(name, limits={"concurrentRequests": 1}) for name in (*found, "auth", "rate-x")]
     unique = {m.metadata.name: m for m in limited}.values()
     built = [m["metadata"]["name"] for m in middlewares.build_all(settings(), unique)]
-    assert len(built) == len(set(built)) == 7 + 3 * len(unique)
+    assert len(built) == len(set(built)) == 8 + 3 * len(unique)
 
 
 def test_caps_bound_nothing_in_the_manifests() -> None:
