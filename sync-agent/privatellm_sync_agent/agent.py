@@ -8,6 +8,7 @@ from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from privatellm_sync_agent.controllers.export import ExportController
 from privatellm_sync_agent.controllers.manager import Manager
+from privatellm_sync_agent.controllers.namespaces import NamespaceSweeper
 from privatellm_sync_agent.controllers.publishing import Publisher, RefusedError, definition_names
 from privatellm_sync_agent.engine.clients import ClientView
 from privatellm_sync_agent.engine.events import EventRecorder
@@ -57,6 +58,7 @@ class Agent:
         self._home = home
         self._recorder = EventRecorder(settings.name)
         self.manager = Manager(service, kcp, self._recorder)
+        self.namespaces = NamespaceSweeper(service, settings.name, self.manager)
         self.published: dict[str, Published] = {}
         self._queue: WorkQueue[str] = WorkQueue()
         self._export_queue: WorkQueue[str] = WorkQueue()
@@ -86,6 +88,7 @@ class Agent:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._recorder.run())
+                group.create_task(self.namespaces.run())
                 for informer in self.informers:
                     group.create_task(informer.run())
                 # Definitions first, or every published resource would be told that its own is missing.

@@ -122,10 +122,9 @@ class Synchronizer:
 
     def _informers_of(self, endpoint: Endpoint) -> list[Informer]:
         publication, wildcard = self.publication, endpoint.wildcard()
-        bindings = Store(trim=metadata_only)
         found = [
             Informer(wildcard, publication.remote, endpoint.primaries, self._primary_changed),
-            Informer(wildcard, API_BINDING, bindings, self._workspace_changed),
+            Informer(wildcard, API_BINDING, endpoint.bindings, self._workspace_changed),
             *(self._related_in_kcp(rule, endpoint) for rule in publication.related),
         ]
         if publication.spec.filter.namespace is not None:

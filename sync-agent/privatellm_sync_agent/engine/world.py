@@ -48,6 +48,7 @@ class Endpoint:
         primaries: The published objects of all its workspaces.
         namespaces: Their namespaces, when a filter asks for them.
         clusters: Their LogicalClusters, when workspace paths are asked for.
+        bindings: Their bindings to the export.
     """
 
     url: str
@@ -55,6 +56,7 @@ class Endpoint:
     primaries: Store = field(default_factory=lambda: Store(primary_keys))
     namespaces: Store = field(default_factory=lambda: Store(trim=metadata_only))
     clusters: Store = field(default_factory=lambda: Store(trim=metadata_only))
+    bindings: Store = field(default_factory=lambda: Store(primary_keys, metadata_only))
 
     def wildcard(self) -> KubeClient:
         """Return a client that lists and watches all workspaces at once."""
@@ -109,6 +111,13 @@ class World:
             if manifest is not None:
                 return endpoint, manifest
         return None
+
+    def knows(self, cluster: str) -> bool:
+        """Return whether a workspace has a binding or an object in sight."""
+        return any(
+            endpoint.bindings.indexed(cluster) or endpoint.primaries.indexed(cluster)
+            for endpoint in self.endpoints.values()
+        )
 
     def cluster_path(self, endpoint: Endpoint, cluster: str) -> str:
         """Return the path of a workspace, or nothing while it is not known."""
