@@ -1,12 +1,13 @@
 """What lives as long as the process and is handed to everybody who needs it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from privatellm.backend_keys import PlatformKey
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import Kind
+from privatellm_operator.fetches import ProgressBoard
 from privatellm_operator.queue import Key, WorkQueue
 from privatellm_operator.settings import Settings
 from privatellm_operator.world.cache import World
@@ -32,6 +33,7 @@ class ProcessContext:
         world: The last known state of everything that is watched.
         queue: Where a changed object's key goes.
         clock: Tells the time in UTC.
+        progress: What is shown of fetches that run.
     """
 
     client: KubeClient
@@ -40,6 +42,7 @@ class ProcessContext:
     world: World
     queue: WorkQueue
     clock: Clock = utc_now
+    progress: ProgressBoard = field(default_factory=ProgressBoard)
 
     def wrote(self, kind: Kind, answer: Manifest, *, by: Key) -> None:
         """Take note of a pass's own write and wake the passes of others that depend on it.

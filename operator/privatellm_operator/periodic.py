@@ -8,10 +8,13 @@ import structlog
 from privatellm.errors import PrivateLLMError
 from privatellm.kube import kinds
 from privatellm_operator.context import ProcessContext
+from privatellm_operator.fetches import ask_all, is_fetching
 from privatellm_operator.handlers.arrivals import Arrivals
 from privatellm_operator.handlers.namespaced import NamespacedWatches
 from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.platform.catalogue import Catalogue
+from privatellm_operator.render.fetcher import FETCHER, PROGRESS_PORT
+from privatellm_operator.world.routing import keys_of, platform_key
 from privatellm_operator.world.sync import refresh
 
 log = structlog.get_logger(__name__)
@@ -40,6 +43,21 @@ def secret_namespaces(context: ProcessContext) -> frozenset[str]:
     parents = (kinds.LLM_INSTANCE, kinds.API_TOKEN_REQUEST)
     found = {m["metadata"]["namespace"] for kind in parents for m in context.world[kind].all()}
     return frozenset(found | {context.settings.tokens.token_namespace})
+
+
+async def ask_fetches(context: ProcessContext) -> None:
+    """Ask the fetchers of instances how far they are, and for passes over those with news."""
+    pods = context.world[kinds.POD].all()
+    running = [pod for pod in pods if is_fetching(pod, FETCHER, "initContainerStatuses")]
+    if not running:
+        return
+    answers, now = await ask_all(running, PROGRESS_PORT), context.clock()
+    for pod in running:
+        uid = pod["metadata"]["uid"]
+        if uid in answers and context.progress.note(uid, answers[uid], now):
+            shared = platform_key(context.settings.pod.namespace)
+            for key in keys_of(kinds.POD, pod, context.world, shared):
+                context.queue.add(key)
 
 
 def enqueue_catalogue(context: ProcessContext, catalogue: Catalogue) -> None:

@@ -20,13 +20,20 @@ from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.lease import Lease, LeaseSettings
 from privatellm_operator.context import ProcessContext
+from privatellm_operator.fetches import ASK_SECONDS
 from privatellm_operator.handlers.arrivals import Arrivals
 from privatellm_operator.handlers.login import add_login
 from privatellm_operator.handlers.namespaced import NamespacedWatches
 from privatellm_operator.handlers.registry import build_registry, build_settings
 from privatellm_operator.listener import Listener, Readiness
 from privatellm_operator.metrics import Metrics
-from privatellm_operator.periodic import enqueue_catalogue, every, relist, secret_namespaces
+from privatellm_operator.periodic import (
+    ask_fetches,
+    enqueue_catalogue,
+    every,
+    relist,
+    secret_namespaces,
+)
 from privatellm_operator.queue import WorkQueue
 from privatellm_operator.reconcile.platform.catalogue import Catalogue
 from privatellm_operator.reconcile.token.sweep import VerifierSweep
@@ -137,6 +144,7 @@ class OperatorProcess:
             asyncio.create_task(self._lease.hold(self._note_lease)),
             asyncio.create_task(every(watch.relist_seconds, self._relist)),
             asyncio.create_task(every(watch.sweep_seconds, self._look_around)),
+            asyncio.create_task(every(ASK_SECONDS, self._ask_fetches)),
         ]
         events = asyncio.create_task(self._follow_events())
         stopped = asyncio.create_task(self._stop.wait())
@@ -203,6 +211,9 @@ class OperatorProcess:
 
     async def _relist(self) -> None:
         await relist(self._context, self._arrivals, self._watches)
+
+    async def _ask_fetches(self) -> None:
+        await ask_fetches(self._context)
 
     async def _look_around(self) -> None:
         enqueue_catalogue(self._context, self._catalogue)

@@ -49,6 +49,18 @@ class Reconciler(Protocol):
         """Do one pass, and return the seconds after which another is wanted without any event."""
 
 
+class InTurn:
+    """Several concerns of one object, one after the other in each pass."""
+
+    def __init__(self, *concerns: Reconciler) -> None:
+        self._concerns = concerns
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Do the pass of each concern; the earliest look that one of them wants counts."""
+        wanted = [await concern.reconcile(key) for concern in self._concerns]
+        return min((seconds for seconds in wanted if seconds is not None), default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class Backoff:
     """How long a failing object waits, in seconds."""

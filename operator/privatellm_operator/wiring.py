@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from privatellm.kube import kinds
 from privatellm.kube.kinds import Kind
 from privatellm_operator.context import ProcessContext
-from privatellm_operator.queue import Reconciler
+from privatellm_operator.queue import InTurn, Reconciler
 from privatellm_operator.reconcile.instance.reconciler import InstanceReconciler
+from privatellm_operator.reconcile.model.reconciler import ModelReconciler
 from privatellm_operator.reconcile.platform.catalogue import Catalogue, CatalogueReconciler
+from privatellm_operator.reconcile.platform.claims import ClaimReconciler
 from privatellm_operator.reconcile.platform.middlewares import MiddlewareReconciler
 from privatellm_operator.reconcile.revocation import InstanceRevoker
 from privatellm_operator.reconcile.token.reconciler import TokenReconciler
@@ -26,6 +28,7 @@ def build_reconcilers(
     return {
         kinds.LLM_INSTANCE: InstanceReconciler(context, revoker),
         kinds.API_TOKEN_REQUEST: TokenReconciler(context),
-        kinds.LLM_MODEL: CatalogueReconciler(context, catalogue),
+        kinds.LLM_MODEL: InTurn(CatalogueReconciler(context, catalogue), ModelReconciler(context)),
+        kinds.PERSISTENT_VOLUME_CLAIM: ClaimReconciler(context),
         kinds.MIDDLEWARE: MiddlewareReconciler(context),
     }

@@ -146,6 +146,9 @@ class ModelCondition(StrEnum):
     DIGEST_KNOWN = "DigestKnown"
     """Every fetch can be checked: the digest is declared, or was recorded on first use."""
 
+    FETCHABLE = "Fetchable"
+    """Present while the platform fills nodes' caches: whether its fetches end well."""
+
     REMOVABLE = "Removable"
     """Present while somebody wants the model deleted: whether no instance uses it any more."""
 

@@ -106,6 +106,12 @@ def claim(
     }
 
 
+def is_ours(claim: Manifest) -> bool:
+    """Say whether a claim was made by the operator."""
+    found = claim["metadata"].get("labels") or {}
+    return bool(found.get(labels.MANAGED_BY) == labels.MANAGED_BY_OPERATOR)
+
+
 def _owner(instance: Manifest) -> Manifest:
     metadata = instance["metadata"]
     return {

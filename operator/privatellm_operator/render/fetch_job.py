@@ -49,12 +49,28 @@ def build(model: LLMModel, settings: Settings, node: str = "") -> Manifest:
         "metadata": {
             "name": fetch_job_name(weights_of(model), node),
             "namespace": settings.pod.namespace,
-            "labels": common | {labels.MANAGED_BY: labels.MANAGED_BY_OPERATOR},
+            "labels": common
+            | {
+                labels.WEIGHTS: weights_of(model),
+                labels.MANAGED_BY: labels.MANAGED_BY_OPERATOR,
+            },
+            "annotations": {labels.NODE: node} if node else {},
+            "ownerReferences": [_owner(model)],
         },
         "spec": {
             "backoffLimit": ATTEMPTS - 1,
             "template": {"metadata": {"labels": common}, "spec": _pod(model, settings, node)},
         },
+    }
+
+
+def _owner(model: LLMModel) -> Manifest:
+    return {
+        "apiVersion": kinds.LLM_MODEL.api_version,
+        "kind": kinds.LLM_MODEL.name,
+        "name": model.metadata.name,
+        "uid": model.metadata.uid,
+        "controller": True,
     }
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from operator_objects import (
     BACKEND_KEY,
+    NOW,
     children,
     facts,
     instance,
@@ -15,6 +16,7 @@ from operator_objects import (
     stored,
     world,
 )
+from privatellm.api.llm_model import LLMModel
 from privatellm.kube import kinds
 from privatellm_operator.reconcile.instance.checks import CHECKS, first_fault
 from privatellm_operator.reconcile.instance.decide import decide
@@ -149,6 +151,13 @@ def test_a_route_waits_for_its_middlewares() -> None:
     assert "Ingress" not in [step.kind.name for step in steps]
 
 
+def leaving() -> LLMModel:
+    """Return a model that somebody deleted and others use."""
+    served = model()
+    metadata = served.metadata.model_copy(update={"deletion_timestamp": NOW})
+    return served.model_copy(update={"metadata": metadata})
+
+
 FAULTS = {
     "clusterRef": (
         world(instance(clusterRef={"kubeconfigSecretName": "mine"})),
@@ -166,6 +175,7 @@ FAULTS = {
         Reason.MODEL_NOT_ALLOWED,
         "acme",
     ),
+    "model that leaves": (world(served=leaving()), Reason.MODEL_LEAVES, "tinyllama"),
     "too many replicas": (world(instance(replicas=11)), Reason.TOO_MANY_REPLICAS, "11"),
     "full namespace": (world(older=2), Reason.QUOTA_EXCEEDED, "2"),
 }
@@ -201,7 +211,9 @@ def test_a_right_order_has_no_fault(seen: InstanceWorld) -> None:
 
 def test_each_check_has_a_reason_of_its_own() -> None:
     """A reason tells which rule was broken."""
-    assert len(CHECKS) == len(FAULTS) + 1  # The conflict has a test of its own.
+    assert (
+        len(CHECKS) == len(FAULTS) + 2
+    )  # Conflicts of children and of claims have tests of their own.
 
 
 @pytest.mark.parametrize(

@@ -112,13 +112,38 @@ def names_are_free(world: InstanceWorld, _caps: CapSettings) -> Fault | None:
     )
 
 
+def claim_is_ours(world: InstanceWorld, _caps: CapSettings) -> Fault | None:
+    """A tenant's own claim is not taken for a cache."""
+    if world.claim is None or not world.claim.is_foreign:
+        return None
+    return Fault(
+        Reason.CHILD_CONFLICT,
+        f"The PersistentVolumeClaim {world.claim.name!r} should keep the weights of this model, but it "
+        "does not belong to the platform. Rename or delete it.",
+    )
+
+
+def model_stays(world: InstanceWorld, _caps: CapSettings) -> Fault | None:
+    """A model that is being removed keeps its users and takes no new ones."""
+    is_going = world.model is not None and world.model.metadata.is_deleting
+    if not is_going or world.servers.applied:
+        return None
+    return Fault(
+        Reason.MODEL_LEAVES,
+        f"The model {world.instance.spec.model!r} is being removed from the catalogue and takes no new "
+        "instances. Choose one that `kubectl get llmmodels` lists.",
+    )
+
+
 CHECKS: tuple[Check, ...] = (
     cluster_ref_is_not_set,  # Never ignored: it would run somewhere else than the customer thinks.
     model_is_known,  # No fallback.
     model_is_valid,
     model_is_allowed,
+    model_stays,
     replicas_are_affordable,
     namespace_has_room,
+    claim_is_ours,
     names_are_free,  # Last, because it is about the cluster and not about the order.
 )
 """The whole policy, in the order in which faults are reported."""

@@ -46,6 +46,9 @@ def _changes(world: InstanceWorld, desired: Iterable[Manifest]) -> Iterator[Step
         # A route whose middlewares do not exist yet would answer 404 until they do.
         if kind is kinds.INGRESS and not _has_middlewares(world):
             continue
+        # Pods of a claim that is missing, or goes, would be refused until it is there.
+        if kind is kinds.DEPLOYMENT and world.claim is not None and not world.claim.is_usable:
+            continue
         if live is None or not matches(live, manifest):
             yield Write(kind, name, uid, manifest)
 

@@ -8,6 +8,8 @@ from privatellm.api.llm_instance import LLMInstance
 from privatellm.api.llm_model import LLMModel
 from privatellm.kube import Manifest, kinds
 from privatellm.kube.kinds import Kind
+from privatellm_operator.fetches import FetchProgress
+from privatellm_operator.render.cache import is_ours
 from privatellm_operator.world.watched import controller_of
 
 ChildName = tuple[Kind, str]
@@ -40,6 +42,8 @@ class InstanceWorld:
         edge: What all routes need.
         older_siblings: Instances of the namespace that were there before this one.
         now: The time of the pass, aware and in UTC.
+        claim: What is known of the claim that keeps the weights.
+        progress: How far a fetch of the instance's pods is; ``None`` when none is known to run.
     """
 
     instance: LLMInstance
@@ -50,6 +54,8 @@ class InstanceWorld:
     edge: EdgeFacts
     older_siblings: int
     now: datetime
+    claim: "ClaimFacts | None" = None
+    progress: FetchProgress | None = None
 
     def foreign(self) -> Iterator[ChildName]:
         """Yield the children's names that are taken by objects of others."""
@@ -66,6 +72,33 @@ class InstanceWorld:
         deployments = [m for (kind, _), m in self.children.items() if kind is kinds.DEPLOYMENT]
         return Servers.of(
             self.instance.spec.replicas, next(filter(self.is_ours, deployments), None)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimFacts:
+    """The claim that keeps the model's weights in the instance's namespace.
+
+    Attributes:
+        name: What it is, or will be, called.
+        live: The stored claim of that name; ``None`` while there is none.
+    """
+
+    name: str
+    live: Manifest | None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether somebody else's claim has the name."""
+        return self.live is not None and not is_ours(self.live)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether pods may mount it from now on."""
+        return (
+            self.live is not None
+            and not self.is_foreign
+            and not self.live["metadata"].get("deletionTimestamp")
         )
 
 

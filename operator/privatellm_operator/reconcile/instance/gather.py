@@ -12,9 +12,17 @@ from privatellm.api.llm_model import LLMModel
 from privatellm.errors import InvalidObjectError
 from privatellm.kube import KubeClient, Manifest, kinds
 from privatellm.kube.kinds import Kind
-from privatellm.names import backend_key_name, child_name, label_value
-from privatellm_operator.reconcile.instance.facts import ChildName, EdgeFacts, InstanceWorld
-from privatellm_operator.settings import CapSettings
+from privatellm.names import backend_key_name, child_name, claim_name, label_value
+from privatellm_operator.fetches import FetchProgress, ProgressBoard
+from privatellm_operator.reconcile.instance.facts import (
+    ChildName,
+    ClaimFacts,
+    EdgeFacts,
+    InstanceWorld,
+)
+from privatellm_operator.render.cache import has_own_claim
+from privatellm_operator.render.source import weights_of
+from privatellm_operator.settings import Settings
 from privatellm_operator.world import watched
 from privatellm_operator.world.cache import World
 from privatellm_operator.world.watched import controller_of, in_namespace
@@ -25,10 +33,14 @@ CHILD_KINDS = tuple(watching.kind for watching in watched.CHILDREN)
 class InstanceGatherer:
     """Reads the world around one instance."""
 
-    def __init__(self, client: KubeClient, world: World, caps: CapSettings) -> None:
+    def __init__(
+        self, client: KubeClient, world: World, settings: Settings, board: ProgressBoard
+    ) -> None:
         self._client = client
         self._world = world
-        self._caps = caps
+        self._caps = settings.caps
+        self._cache = settings.cache
+        self._board = board
 
     async def gather(self, namespace: str, name: str, now: datetime) -> InstanceWorld | None:
         """Return the world around an instance; ``None`` when the instance is gone.
@@ -42,15 +54,18 @@ class InstanceGatherer:
             return None
         instance = LLMInstance.parse(manifest)
         model, fault = self._model(instance.spec.model)
+        pods = self._world[kinds.POD].find(in_namespace(namespace, label_value(name)))
         return InstanceWorld(
             instance=instance,
             model=model,
             model_fault=fault,
             children=await self._children(instance),
-            pods=self._world[kinds.POD].find(in_namespace(namespace, label_value(name))),
+            pods=pods,
             edge=self._edge(),
             older_siblings=self._older_siblings(instance),
             now=now,
+            claim=self._claim(namespace, model),
+            progress=self._progress(pods),
         )
 
     async def look_at(self, instance: LLMInstance, kind: Kind, name: str) -> Manifest | None:
@@ -84,6 +99,17 @@ class InstanceGatherer:
             if known is not None:
                 owned[kind, name] = known
         return owned
+
+    def _claim(self, namespace: str, model: LLMModel | None) -> ClaimFacts | None:
+        if model is None or not has_own_claim(model, self._cache):
+            return None
+        name = claim_name(weights_of(model))
+        return ClaimFacts(name, self._world[kinds.PERSISTENT_VOLUME_CLAIM].get(namespace, name))
+
+    def _progress(self, pods: Iterable[Manifest]) -> FetchProgress | None:
+        """Return the first known progress; with several pods people see one of them."""
+        shown = (self._board.get(pod["metadata"]["uid"]) for pod in pods)
+        return next((progress for progress in shown if progress is not None), None)
 
     def _edge(self) -> EdgeFacts:
         store = self._world[kinds.MIDDLEWARE]

@@ -18,6 +18,9 @@ class Reason(StrEnum):
     INVALID_MODEL = "InvalidModel"
     """The catalogue's entry itself breaks its rules."""
 
+    MODEL_LEAVES = "ModelLeaves"
+    """The model is being removed from the catalogue and takes no new instances."""
+
     MODEL_NOT_ALLOWED = "ModelNotAllowed"
     """The model is reserved for other namespaces."""
 

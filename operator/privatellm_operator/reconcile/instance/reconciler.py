@@ -30,7 +30,9 @@ class InstanceReconciler:
     def __init__(self, context: ProcessContext, revoker: InstanceRevoker) -> None:
         self._context = context
         self._revoker = revoker
-        self._gatherer = InstanceGatherer(context.client, context.world, context.settings.caps)
+        self._gatherer = InstanceGatherer(
+            context.client, context.world, context.settings, context.progress
+        )
         self._writer = InstanceWriter(context)
         self._recorder = EventRecorder(context.client, context.clock, context.settings.pod.name)
 
@@ -47,6 +49,7 @@ class InstanceReconciler:
             world = replace(
                 world, instance=await self._writer.finalize(world.instance, present=True)
             )
+        self._ask_for_claim(world)
         plan = self._decide(world)
         refusal = await self._carry_out(world, plan)
         if plan.steps:
@@ -55,6 +58,13 @@ class InstanceReconciler:
         if refusal is not None:
             raise refusal
         return plan.look_again_after
+
+    def _ask_for_claim(self, world: InstanceWorld) -> None:
+        """Have the claim looked after; the Deployment waits until it is there."""
+        if world.claim is not None:
+            namespace = world.instance.metadata.namespace
+            key = Key(kinds.PERSISTENT_VOLUME_CLAIM, namespace, world.claim.name)
+            self._context.queue.add(key)
 
     def _decide(self, world: InstanceWorld) -> Plan:
         context = self._context

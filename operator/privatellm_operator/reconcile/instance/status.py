@@ -22,8 +22,14 @@ from privatellm_operator.reconcile.instance.causes import Cause, cause_of, has_w
 from privatellm_operator.reconcile.instance.checks import Fault
 from privatellm_operator.reconcile.instance.facts import InstanceWorld, Servers
 from privatellm_operator.reconcile.instance.reasons import PROGRESS, Reason
+from privatellm_operator.reconcile.instance.weights import (
+    fetched_text,
+    fetching_text,
+    weights_cause,
+)
 from privatellm_operator.render.instance import selector_labels
 from privatellm_operator.render.middlewares import chain_name
+from privatellm_operator.render.source import recorded_digest
 from privatellm_operator.settings import PublicSettings
 
 
@@ -125,7 +131,7 @@ def phase_of(  # noqa: PLR0911 - a ladder with one rung a phase
 
 def _conditions(world: InstanceWorld, outcome: Outcome) -> tuple[Condition, ...]:
     servers = world.servers
-    cause = None if servers.settled else _cause(world, servers)
+    cause = weights_cause(world) or (None if servers.settled else _cause(world, servers))
     accepted = _accepted(outcome.fault)
     model = _model_available(world, accepted, cause)
     route = _route_programmed(world, outcome, accepted)
@@ -158,17 +164,11 @@ def _model_available(world: InstanceWorld, accepted: Condition, cause: Cause | N
     if cause is not None and cause.of_model:
         return _false(kind, cause.reason, cause.message)
     if world.servers.ready > 0 or has_weights(world.pods):
-        return _true(kind, Reason.FETCHED, _fetched(world))
+        return _true(kind, Reason.FETCHED, fetched_text(world))
     if world.servers.wanted == 0:
         message = "No server runs, so the model is not fetched. Set spec.replicas to 1 or more."
         return _false(kind, Reason.STOPPED, message)
-    return _false(kind, Reason.FETCHING, "The model is being fetched.")
-
-
-def _fetched(world: InstanceWorld) -> str:
-    if world.model is not None and world.model.spec.sha256:
-        return "The model is in place and has the promised checksum."
-    return "The model is in place. The catalogue promises no checksum for it."
+    return _false(kind, Reason.FETCHING, fetching_text(world))
 
 
 def _route_programmed(world: InstanceWorld, outcome: Outcome, accepted: Condition) -> Condition:
@@ -225,7 +225,7 @@ def _ready(  # noqa: PLR0911 - one rung an answer
 def _served_model(world: InstanceWorld) -> ServedModel | None:
     if world.model is None:
         return None
-    digest = world.model.spec.sha256 or world.model.status.sha256
+    digest = world.model.spec.sha256 or recorded_digest(world.model)
     return ServedModel(name=world.model.metadata.name, sha256=digest)
 
 
