@@ -1,84 +1,35 @@
 """What the edge passes on, seen at a recording backend behind real Traefik and the real chain."""
 
-import secrets
-from typing import Any
-
 import httpx
 import pytest
 
 from customer import ask_for_key, order, until_routed
-from eventually import eventually
-from privatellm.kube import KubeClient, kinds
-from recorder import recording
+from edge_route import recorded_route
+from privatellm.kube import KubeClient
 
 pytestmark = pytest.mark.integration
-
-
-def _service(namespace: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "recorder", "namespace": namespace},
-        # Without a selector the host node leaves the cluster IP to the test.
-        "spec": {"ports": [{"name": f"r-{secrets.token_hex(4)}", "port": 8001}]},
-    }
-
-
-def _route(ingress: dict[str, Any], port_name: str) -> dict[str, Any]:
-    """Return a copy of an instance's Ingress that wins and leads to the recorder."""
-    annotations = ingress["metadata"]["annotations"] | {
-        "traefik.ingress.kubernetes.io/router.priority": "9999"
-    }
-    rule = ingress["spec"]["rules"][0]
-    path = rule["http"]["paths"][0] | {
-        "backend": {"service": {"name": "recorder", "port": {"name": port_name}}}
-    }
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "Ingress",
-        "metadata": {
-            "name": "recorder",
-            "namespace": ingress["metadata"]["namespace"],
-            "annotations": annotations,
-        },
-        "spec": ingress["spec"] | {"rules": [rule | {"http": {"paths": [path]}}]},
-    }
 
 
 async def test_the_backend_sees_its_own_key_and_never_the_tenants(
     client: KubeClient, namespace: str
 ) -> None:
     """Authorization is replaced, identity headers are ours, the prefix is stripped."""
-    await order(client, namespace, "seen", phase="Stopped", replicas=0)
-    credentials = await ask_for_key(client, namespace, "seen", "seen")
-    ingress = await client.get(kinds.INGRESS, "seen-llama", namespace)
-    backend_key = await client.get(kinds.SECRET, "seen-llama-key", namespace)
-    assert ingress is not None
-    assert backend_key is not None
-    service = await client.create(kinds.SERVICE, _service(namespace))
-    address = service["spec"]["clusterIP"]
-
-    async with recording(address, 8001) as recorder, httpx.AsyncClient() as http:
-        await client.create(kinds.INGRESS, _route(ingress, service["spec"]["ports"][0]["name"]))
+    async with recorded_route(client, namespace, "seen") as route, httpx.AsyncClient() as http:
         forged = {"X-Private-Llm-Key-Id": "forged", "X-Private-Llm-Instance": "forged"}
+        answer = await http.post(
+            f"{route.credentials.base_url}/chat/completions",
+            headers=route.credentials.headers | forged,
+            json={},
+        )
 
-        async def recorded() -> bool:
-            answer = await http.post(
-                f"{credentials.base_url}/chat/completions",
-                headers=credentials.headers | forged,
-                json={},
-            )
-            return answer.status_code == 200
-
-        await eventually(recorded, within=15, what="the recorder's route")
-
-    request = recorder.requests[-1]
-    secret = credentials.api_key.split("_")[2]
+    assert answer.status_code == 200
+    (request,) = route.recorder.requests
+    secret = route.credentials.api_key.split("_")[2]
     assert request.request_line == "POST /v1/chat/completions HTTP/1.1"
     assert not any(secret in value for _, value in request.headers)
     (authorization,) = request.values("Authorization")
     assert authorization.startswith("Bearer ")
-    assert request.values("X-Private-Llm-Key-Id") == [credentials.api_key.split("_")[1]]
+    assert request.values("X-Private-Llm-Key-Id") == [route.key_id]
     assert request.values("X-Private-Llm-Instance") != ["forged"]
 
 
