@@ -12,6 +12,7 @@ from privatellm_operator.queue import Key, WorkQueue
 from privatellm_operator.settings import Settings
 from privatellm_operator.world.cache import World
 from privatellm_operator.world.routing import keys_of, platform_key
+from privatellm_operator.world.usage import KeyUsage
 
 Clock = Callable[[], datetime]
 """Tells the time in UTC."""
@@ -34,6 +35,7 @@ class ProcessContext:
         queue: Where a changed object's key goes.
         clock: Tells the time in UTC.
         progress: What is shown of fetches that run.
+        usage: When keys were last used.
     """
 
     client: KubeClient
@@ -43,6 +45,7 @@ class ProcessContext:
     queue: WorkQueue
     clock: Clock = utc_now
     progress: ProgressBoard = field(default_factory=ProgressBoard)
+    usage: KeyUsage = field(default_factory=KeyUsage)
 
     def wrote(self, kind: Kind, answer: Manifest, *, by: Key) -> None:
         """Take note of a pass's own write and wake the passes of others that depend on it.

@@ -25,6 +25,7 @@ from privatellm_operator.handlers.arrivals import Arrivals
 from privatellm_operator.handlers.login import add_login
 from privatellm_operator.handlers.namespaced import NamespacedWatches
 from privatellm_operator.handlers.registry import build_registry, build_settings
+from privatellm_operator.last_use import LastUsePoll
 from privatellm_operator.listener import Listener, Readiness
 from privatellm_operator.metrics import Metrics
 from privatellm_operator.periodic import (
@@ -85,6 +86,7 @@ class OperatorProcess:
         self._watches = NamespacedWatches(watch_client, self._arrivals)
         self._catalogue = Catalogue(settings.watch.catalogue_directory)
         self._sweep = VerifierSweep(self._context)
+        self._last_use = LastUsePoll(self._context)
         self._lease = Lease(client, _lease_settings(settings))
         self._stop = asyncio.Event()
         self._stop_kopf = asyncio.Event()
@@ -146,6 +148,9 @@ class OperatorProcess:
             asyncio.create_task(every(watch.sweep_seconds, self._look_around)),
             asyncio.create_task(every(ASK_SECONDS, self._ask_fetches)),
         ]
+        if self._settings.last_use.seconds:
+            polls = every(self._settings.last_use.seconds, self._last_use.poll)
+            others.append(asyncio.create_task(polls))
         events = asyncio.create_task(self._follow_events())
         stopped = asyncio.create_task(self._stop.wait())
         done, _ = await asyncio.wait(

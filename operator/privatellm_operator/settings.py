@@ -128,6 +128,22 @@ class TokenSettings(BaseSettings):
     """Longest life of a key, such as ``2160h``; absent: keys may live for ever."""
 
 
+class LastUseSettings(BaseSettings):
+    """How the operator learns when keys were last used."""
+
+    model_config = SettingsConfigDict(env_prefix=f"{PREFIX}LAST_USE_", frozen=True)
+
+    seconds: float = Field(default=300.0, ge=0)
+    """Seconds between two questions to the authserver, and so the least time between two writes of a key's
+    ``lastUsedAt``. Raise it where tens of thousands of keys are in use. 0: never ask."""
+
+    selector: str = "app.kubernetes.io/name=private-llm-authserver"
+    """Label selector of the authserver's pods in the operator's namespace; each of them is asked."""
+
+    port: int = Field(default=8091, ge=1, le=65535)
+    """The authserver's admin port."""
+
+
 class NodeClass(BaseModel):
     """Where the servers of some models run; the fields are those of a pod's spec."""
 
@@ -290,6 +306,7 @@ class Settings(BaseModel):
     pod: PodSettings = Field(default_factory=PodSettings)
     edge: EdgeSettings = Field(default_factory=EdgeSettings)
     tokens: TokenSettings = Field(default_factory=TokenSettings)
+    last_use: LastUseSettings = Field(default_factory=LastUseSettings)
     servers: ServerSettings = Field(default_factory=ServerSettings)
     cache: CacheSettings = Field(default_factory=CacheSettings)
     caps: CapSettings = Field(default_factory=CapSettings)
@@ -320,6 +337,7 @@ _GROUPS: tuple[type[BaseSettings], ...] = (
     PodSettings,
     EdgeSettings,
     TokenSettings,
+    LastUseSettings,
     ServerSettings,
     CacheSettings,
     CapSettings,

@@ -92,6 +92,15 @@ class ApiObject(ApiModel):
             ) from error
 
 
+def parse_time(text: str | None) -> datetime | None:
+    """Return the aware time that a text of RFC 3339 says; ``None`` when it says none."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
 def format_time(moment: datetime) -> str:
     """Return a time as Kubernetes writes it: RFC 3339 in UTC with whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

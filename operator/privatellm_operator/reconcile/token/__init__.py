@@ -3,7 +3,7 @@
 ``gather`` reads the world, ``decide`` thinks (pure), ``apply`` writes; ``reconciler`` ties them together,
 ``sweep`` removes verifiers whose request is gone. What this package does not do: it never adopts a Secret
 it did not make, never turns anything a tenant can write into a verifier, never writes a plaintext anywhere
-but into the customer's Secret, and does not know when a key was last used.
+but into the customer's Secret, and does not ask when a key was last used: that is told to it.
 """
 
 from privatellm_operator.reconcile.token.facts import TokenPolicy

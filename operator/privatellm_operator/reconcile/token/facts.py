@@ -133,6 +133,7 @@ class TokenWorld:
         damaged: Names of Secrets with the request's UID that the edge cannot read as verifiers.
         secret: The state of the customer's Secret.
         now: The time of the pass, aware and in UTC.
+        last_used: When a key of the request was last used, as far as the edge said lately.
     """
 
     request: APITokenRequest
@@ -141,3 +142,4 @@ class TokenWorld:
     damaged: tuple[str, ...]
     secret: SecretFacts
     now: datetime
+    last_used: datetime | None = None

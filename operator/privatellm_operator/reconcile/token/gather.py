@@ -27,15 +27,19 @@ from privatellm_operator.reconcile.token.facts import (
 from privatellm_operator.reconcile.token.reading import secret_facts, token_in, verifiers_among
 from privatellm_operator.render import token_secret
 from privatellm_operator.world.cache import World
+from privatellm_operator.world.usage import KeyUsage
 
 
 class TokenGatherer:
     """Reads the world around one token request."""
 
-    def __init__(self, client: KubeClient, world: World, policy: TokenPolicy) -> None:
+    def __init__(
+        self, client: KubeClient, world: World, policy: TokenPolicy, usage: KeyUsage
+    ) -> None:
         self._client = client
         self._world = world
         self._policy = policy
+        self._usage = usage
 
     async def gather(self, namespace: str, name: str, now: datetime) -> TokenWorld | None:
         """Return the world around a request; ``None`` when the request is gone.
@@ -74,6 +78,7 @@ class TokenGatherer:
             damaged=damaged,
             secret=secret_facts(secret, request, verifiers) if secret else NoSecret(),
             now=now,
+            last_used=self._usage.of(verifiers, now),
         )
 
     async def _instance(self, request: APITokenRequest) -> InstanceFacts | None:

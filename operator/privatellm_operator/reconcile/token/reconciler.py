@@ -33,7 +33,7 @@ class TokenReconciler:
         self._clock = context.clock
         self._policy = TokenPolicy.of(context.settings)
         self._verifiers = VerifierStore(context.client, context.world, self._policy.token_namespace)
-        self._gatherer = TokenGatherer(context.client, context.world, self._policy)
+        self._gatherer = TokenGatherer(context.client, context.world, self._policy, context.usage)
         recorder = EventRecorder(context.client, context.clock, context.settings.pod.name)
         self._writer = PlanWriter(
             context.client, context.world, self._policy, self._verifiers, recorder

@@ -2,7 +2,7 @@
 
 from privatellm import conditions
 from privatellm.api.api_token_request import APITokenRequestStatus, TokenCondition
-from privatellm.api.meta import format_time
+from privatellm.api.meta import format_time, parse_time
 from privatellm.conditions import Condition, ConditionStatus
 from privatellm.names import token_secret_name
 from privatellm.verifiers import Verifier
@@ -49,7 +49,7 @@ def judged(
         key_id=key.key_id if key else None,
         issued_at=format_time(key.not_before) if key else None,
         expires_at=format_time(terms.ends_at) if terms and terms.ends_at else None,
-        last_used_at=before.last_used_at,
+        last_used_at=_last_used(world),
         observed_generation=generation,
         conditions=conditions.merged(
             before.conditions, [ready], generation=generation, now=world.now
@@ -71,6 +71,13 @@ def readiness(world: TokenWorld, instance: InstanceFacts, key: Verifier) -> tupl
         Reason.INSTANCE_NOT_READY,
         f"The key {key.key_id} is issued and works as soon as the LLMInstance {name} is ready.",
     )
+
+
+def _last_used(world: TokenWorld) -> str | None:
+    """Return the later of what is stored and what was reported; a stored time from the future is no use."""
+    stored = parse_time(world.request.status.last_used_at)
+    known = [t for t in (stored, world.last_used) if t is not None and t <= world.now]
+    return format_time(max(known)) if known else None
 
 
 def _was_ready(world: TokenWorld) -> bool:

@@ -1,0 +1,111 @@
+"""Ask the edge when keys were last used, and wake the passes that write it down.
+
+Each authserver pod knows what it saw itself, so each is asked: pods are found by their label, because a
+Service would lead to one of them. A poll writes nothing; the pass of the token request does, which alone
+writes that status. So the time between two polls is also the least time between two writes for a key, and
+a key that nobody uses causes none. A pod that does not answer is left out; what it knows is offered again
+at the next polls.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import aiohttp
+import structlog
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from privatellm.kube import Manifest, kinds
+from privatellm.names import verifier_name
+from privatellm_operator.context import ProcessContext
+from privatellm_operator.world import routing
+
+log = structlog.get_logger(__name__)
+
+ANSWER_SECONDS = 10.0
+LARGEST_ANSWER = 32 * 2**20
+"""Bytes; the authserver remembers at most 200 000 keys, which make 12 MB."""
+
+POLLS_OFFERED = 3
+"""Polls at which a use is asked for, so that a pod may miss two."""
+
+
+class LastUseReport(BaseModel):
+    """What one authserver pod says."""
+
+    model_config = ConfigDict(frozen=True)
+
+    last_used: Mapping[str, AwareDatetime] = Field(alias="lastUsed")
+
+
+class LastUsePoll:
+    """Asks every authserver pod."""
+
+    def __init__(self, context: ProcessContext) -> None:
+        self._context = context
+        self._settings = context.settings.last_use
+
+    async def poll(self) -> None:
+        """Ask once and enqueue the requests whose keys were used.
+
+        Raises:
+            KubernetesError: when the pods cannot be listed.
+        """
+        now = self._context.clock()
+        since = now - timedelta(seconds=self._settings.seconds * POLLS_OFFERED)
+        addresses = await self._addresses()
+        timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
+        async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
+            reports = await asyncio.gather(*(_ask(session, a, since) for a in addresses))
+        for report in reports:
+            self._take(report, now)
+
+    def _take(self, report: Mapping[str, datetime], now: datetime) -> None:
+        for key_id in self._context.usage.merge(report, now):
+            self._enqueue(key_id)
+
+    def _enqueue(self, key_id: str) -> None:
+        settings, world = self._context.settings, self._context.world
+        namespace = settings.tokens.token_namespace
+        verifier = world[kinds.SECRET].get(namespace, verifier_name(key_id))
+        if verifier is not None:
+            platform = routing.platform_key(settings.pod.namespace)
+            for key in routing.keys_of(kinds.SECRET, verifier, world, platform):
+                self._context.queue.add(key)
+
+    async def _addresses(self) -> tuple[str, ...]:
+        pods = await self._context.client.list(
+            kinds.POD, self._context.settings.pod.namespace, labels=self._settings.selector
+        )
+        return tuple(sorted(filter(None, (self._address(pod) for pod in pods.items))))
+
+    def _address(self, pod: Manifest) -> str:
+        status = pod.get("status") or {}
+        ip = status.get("podIP", "")
+        if not ip or status.get("phase") != "Running":
+            return ""
+        return f"http://{f'[{ip}]' if ':' in ip else ip}:{self._settings.port}"
+
+
+async def _ask(
+    session: aiohttp.ClientSession, address: str, since: datetime
+) -> Mapping[str, datetime]:
+    try:
+        async with session.get(
+            f"{address}/last-used", params={"since": since.isoformat()}, allow_redirects=False
+        ) as response:
+            response.raise_for_status()
+            return LastUseReport.model_validate_json(await _bounded(response)).last_used
+    except (aiohttp.ClientError, TimeoutError, ValidationError) as error:
+        # The text of a validation error repeats its input, which nobody vouches for.
+        log.warning("last use unknown", authserver=address, why=type(error).__name__)
+        return {}
+
+
+async def _bounded(response: aiohttp.ClientResponse) -> bytes:
+    content = bytearray()
+    async for chunk in response.content.iter_chunked(2**16):
+        content += chunk
+        if len(content) > LARGEST_ANSWER:
+            raise aiohttp.ClientPayloadError("The answer is longer than any honest one.")
+    return bytes(content)
