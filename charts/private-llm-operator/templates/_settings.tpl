@@ -34,6 +34,8 @@ PRIVATE_LLM_MIDDLEWARE_SEPARATOR: {{ .Values.edge.middlewareSeparator | quote }}
 PRIVATE_LLM_CORS_ORIGINS: {{ .Values.edge.corsOrigins | join "," | quote }}
 PRIVATE_LLM_REQUESTS_PER_MINUTE: {{ .Values.edge.requestsPerMinute | int | quote }}
 PRIVATE_LLM_CONCURRENT_REQUESTS: {{ .Values.edge.concurrentRequests | int | quote }}
+PRIVATE_LLM_ADDRESS_REQUESTS_PER_SECOND: {{ .Values.edge.addressRequestsPerSecond | int | quote }}
+PRIVATE_LLM_TRUSTED_PROXIES: {{ .Values.edge.trustedProxies | int | quote }}
 PRIVATE_LLM_EDGE_NAMESPACES: {{ include "private-llm.edgeNamespaces" . | fromJsonArray | join "," | quote }}
 PRIVATE_LLM_SCRAPER_NAMESPACES: {{ .Values.metrics.scraperNamespaces | join "," | quote }}
 {{- with .Values.ingress.extraAnnotations }}
@@ -56,6 +58,17 @@ PRIVATE_LLM_ALLOW_PRIVATE_SOURCES: "true"
 {{- with .Values.server.mirror }}
 PRIVATE_LLM_MIRROR: {{ . | quote }}
 {{- end }}
+{{- with .Values.server.nodeClasses }}
+PRIVATE_LLM_NODE_CLASSES: {{ . | toJson | quote }}
+{{- end }}
+{{- $cache := .Values.modelCache }}
+PRIVATE_LLM_CACHE_MODE: {{ $cache.mode | quote }}
+PRIVATE_LLM_CACHE_CLAIM: {{ $cache.claim | quote }}
+PRIVATE_LLM_CACHE_STORAGE_CLASS: {{ $cache.storageClass | quote }}
+PRIVATE_LLM_CACHE_ACCESS_MODE: {{ $cache.accessMode | quote }}
+PRIVATE_LLM_CACHE_CLAIM_SIZE: {{ $cache.claimSize | quote }}
+PRIVATE_LLM_CACHE_DIRECTORY: {{ $cache.directory | quote }}
+PRIVATE_LLM_CACHE_HUB_TOKEN_SECRET: {{ $cache.hubTokenSecret | quote }}
 PRIVATE_LLM_GRACE_PERIOD_SECONDS: {{ .Values.server.gracePeriodSeconds | int | quote }}
 PRIVATE_LLM_COLD_LOAD_SECONDS: {{ .Values.server.coldLoadSeconds | int | quote }}
 PRIVATE_LLM_MAX_REPLICAS: {{ .Values.limits.maxReplicas | int | quote }}

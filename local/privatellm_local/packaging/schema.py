@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from privatellm_local.packaging.values import Values
+from privatellm_local.packaging.values import Member, Values
 
 Schema = dict[str, Any]
 
@@ -13,7 +13,16 @@ _UNSAID = ("title", "default")
 def values_schema() -> Schema:
     """Return the JSON schema of the chart's values."""
     schema = Values.model_json_schema(by_alias=True, mode="validation")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_tidy(schema)}
+    tidy = _tidy(schema)
+    for group in (tidy, *_groups(tidy["$defs"])):
+        # In Helm `null` takes a default away; templates are spared from looking for what is not there.
+        group["required"] = [name for name, item in group["properties"].items() if _is_needed(item)]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **tidy}
+
+
+def _groups(definitions: dict[str, Schema]) -> tuple[Schema, ...]:
+    members = {member.__name__ for member in Member.__subclasses__()}
+    return tuple(part for name, part in definitions.items() if name not in members)
 
 
 def _tidy(schema: Any) -> Any:
@@ -27,3 +36,8 @@ def _tidy(schema: Any) -> Any:
             # A value may be called like a keyword.
             tidy[names] = {name: _tidy(item) for name, item in schema[names].items()}
     return tidy
+
+
+def _is_needed(schema: Schema) -> bool:
+    variants = schema.get("anyOf", [schema])
+    return all(variant.get("type") != "null" for variant in variants)

@@ -40,7 +40,11 @@ class Group(BaseModel):
     )
 
 
-class Reference(Group):
+class Member(Group):
+    """Values of which a list or a map holds any number; there are no defaults below them."""
+
+
+class Reference(Member):
     """A name of another object."""
 
     name: FilledLine
@@ -66,8 +70,8 @@ class Global(Group):
     """Further pull secrets of our own pods."""
 
 
-class Image(Group):
-    """An image."""
+class ImageReference(Group):
+    """An image that the operator puts into the pods of instances."""
 
     repository: FilledLine
     """Registry and repository."""
@@ -77,6 +81,10 @@ class Image(Group):
 
     digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
     """Digest such as `sha256:…`, which wins over the tag. Pin it in production."""
+
+
+class Image(ImageReference):
+    """An image of our own pods."""
 
     pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
     """When a node pulls the image."""
@@ -98,7 +106,7 @@ class Auth(Group):
     fixes one, else its DNS name. One changed address is one write, whatever the number of instances."""
 
 
-class EnvironmentVariable(Group):
+class EnvironmentVariable(Member):
     """A variable of a container, as Kubernetes writes it."""
 
     name: FilledLine
@@ -176,10 +184,26 @@ class Authserver(Placement):
     """Further variables of the container."""
 
 
+class NodeClass(Member):
+    """Where the servers of some models run; the fields are those of a pod's spec."""
+
+    node_selector: Texts
+    """Labels that a node must have."""
+
+    tolerations: tuple[dict[str, str | int], ...] = ()
+    """Taints of nodes that do not keep the servers away."""
+
+    priority_class_name: OptionalName = ""
+    """Priority of the pods."""
+
+    runtime_class_name: OptionalName = ""
+    """Runtime of the containers, such as one for GPUs."""
+
+
 class Server(Group):
     """What runs in the pods of an instance, in the customers' namespaces."""
 
-    image: Image = Image(repository="ghcr.io/ggml-org/llama.cpp", tag="server")
+    image: ImageReference = ImageReference(repository="ghcr.io/ggml-org/llama.cpp", tag="server")
     """Image of the llama.cpp server."""
 
     image_pull_secrets: tuple[Reference, ...] = ()
@@ -187,6 +211,9 @@ class Server(Group):
 
     mirror: Url = ""
     """Base URL that replaces the model hub's; empty: the hub itself."""
+
+    node_classes: Annotated[dict[Name, NodeClass], Field(default_factory=dict)]
+    """Where servers run, by the `nodeClass` of their models."""
 
     allow_file_sources: bool = False
     """Let models come from `file://` URLs; for development machines."""
@@ -233,6 +260,13 @@ class Edge(Group):
     concurrent_requests: Count = 64
     """Requests at the same time and key, unless the model says otherwise."""
 
+    address_requests_per_second: Annotated[int, Field(ge=0)] = 500
+    """Requests a second and client address before keys are looked at; 0: no limit, for edges that see one
+    address only."""
+
+    trusted_proxies: Annotated[int, Field(ge=0)] = 0
+    """Proxies in front of the edge that add to `X-Forwarded-For`; 0: the client is who connects."""
+
 
 class Tokens(Group):
     """Keys and where the edge finds what it needs to check them."""
@@ -254,6 +288,35 @@ class PlatformKey(Group):
     existing_secret: OptionalName = ""
     """Secret with 32 or more characters under the key `platform-key`; empty: made at the first install and
     kept. Needed where manifests are rendered without a cluster (`helm template`, Argo CD)."""
+
+
+class ModelCache(Group):
+    """Where fetched weights are kept."""
+
+    mode: Literal["ephemeral", "persistentVolumeClaim", "hostPath"] = "ephemeral"
+    """In each pod, on a claim in the customer's namespace, or in a directory of the nodes that the platform
+    fills."""
+
+    claim: OptionalName = ""
+    """Claim that you make in each customer's namespace and all models share; empty: the operator makes one
+    for each model and namespace."""
+
+    storage_class: OptionalName = ""
+    """Class of the claims that the operator makes; empty: the cluster's default."""
+
+    access_mode: Literal["ReadWriteOnce", "ReadWriteMany"] = "ReadWriteOnce"
+    """How those claims may be mounted."""
+
+    claim_size: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?([KMGTP]i?)?$")] = "20Gi"
+    """Size of a claim whose model does not say its size."""
+
+    directory: Annotated[str, Field(pattern=r"^/[^\x00-\x1f\x7f]*$")] = (
+        "/var/lib/private-llm/models"
+    )
+    """The nodes' directory of `hostPath`; the user 65532 must be able to write it."""
+
+    hub_token_secret: OptionalName = ""
+    """Secret in the release's namespace whose key `token` opens gated models; needs `hostPath`."""
 
 
 class Limits(Group):
@@ -503,6 +566,9 @@ class Values(Group):
 
     platform_key: PlatformKey = PlatformKey()
     """The secret that the backend keys of all instances derive from."""
+
+    model_cache: ModelCache = ModelCache()
+    """Where fetched weights are kept."""
 
     limits: Limits = Limits()
     """Upper bounds on what customers may ask for."""

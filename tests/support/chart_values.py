@@ -1,0 +1,168 @@
+"""Values for the chart: those that fit its schema, and one other value for each value that it has."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import strategies as st
+
+from chart_helm import CHART
+from privatellm_local.packaging.listing import Entry, entries
+from privatellm_local.packaging.reference import property_at, resolved
+
+Schema = dict[str, Any]
+
+SCHEMA: Schema = json.loads((CHART / "values.schema.json").read_text())
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=12)
+"""Any text that YAML can hold."""
+
+JSON = st.dictionaries(st.text("abcXYZ01-./", min_size=1, max_size=12), TEXTS, max_size=2)
+"""Free-form objects, such as annotations."""
+
+
+def values_of(schema: Schema = SCHEMA, *, in_list: bool = False) -> st.SearchStrategy[Any]:
+    """Return a strategy for what fits a part of the schema.
+
+    Args:
+        schema: The part.
+        in_list: Whether it is a member of a list; those have no defaults, so what is required is given.
+            Everything else may be left out, because the chart's defaults are below it.
+    """
+    part = resolved(schema, SCHEMA)
+    if "anyOf" in part:
+        return st.one_of([values_of(variant) for variant in part["anyOf"]])
+    if "enum" in part:
+        return st.sampled_from(part["enum"])
+    if "properties" in part:
+        return _groups(part, set(part.get("required", ())) if in_list else set())
+    return _BY_TYPE[part["type"]](part)
+
+
+def _groups(part: Schema, needed: set[str]) -> st.SearchStrategy[Any]:
+    fields = {name: values_of(item) for name, item in part["properties"].items()}
+    given = {name: fields.pop(name) for name in needed}
+    return st.fixed_dictionaries(given, optional=fields)
+
+
+def _objects(part: Schema) -> st.SearchStrategy[Any]:
+    items = part.get("additionalProperties")
+    for pattern, values in part.get("patternProperties", {}).items():
+        return st.dictionaries(
+            st.from_regex(pattern, fullmatch=True), values_of(values), max_size=2
+        )
+    if not isinstance(items, dict):
+        return JSON
+    return st.dictionaries(st.text("abc.-/", min_size=1, max_size=8), values_of(items), max_size=2)
+
+
+def _texts(part: Schema) -> st.SearchStrategy[Any]:
+    if "pattern" in part:
+        return st.from_regex(part["pattern"], fullmatch=True).filter(lambda text: len(text) < 64)
+    return TEXTS
+
+
+def _numbers(part: Schema) -> st.SearchStrategy[Any]:
+    low = part.get("minimum", 0)
+    return st.integers(low, part.get("maximum", low + 1_000_000))
+
+
+def _lists(part: Schema) -> st.SearchStrategy[Any]:
+    items = values_of(part["items"], in_list=True)
+    return st.lists(items, min_size=part.get("minItems", 0), max_size=2)
+
+
+_BY_TYPE = {
+    "object": _objects,
+    "string": _texts,
+    "integer": _numbers,
+    "array": _lists,
+    "boolean": lambda _part: st.booleans(),
+    "null": lambda _part: st.none(),
+}
+
+
+def leaves() -> Iterator[Entry]:
+    """Yield every value that the chart has."""
+    for entry in entries():
+        yield from entry.leaves
+
+
+def other_value(leaf: Entry) -> Any:
+    """Return a value that fits the schema and differs from the default."""
+    if leaf.path[-1] == "digest":
+        return f"sha256:{'0' * 64}"
+    if leaf.path in _OTHERS:
+        return _OTHERS[leaf.path]
+    part = property_at(SCHEMA, leaf.path)
+    return _other(part, leaf.default)
+
+
+def _other(part: Schema, default: Any) -> Any:
+    if "anyOf" in part:
+        return _other(resolved(part["anyOf"][0], SCHEMA), default)
+    if "enum" in part:
+        return next(value for value in part["enum"] if value not in (default, ""))
+    if "properties" in part:
+        return {"name": "other"}
+    if part["type"] == "array":
+        return [_other(resolved(part["items"], SCHEMA), None)]
+    other = {
+        "boolean": not default,
+        "integer": (default or part.get("minimum", 0)) + 1,
+        "string": "other",
+        "object": {"other": "other"},
+    }
+    return other[part["type"]]
+
+
+_OTHERS: dict[tuple[str, ...], Any] = {
+    ("PUBLIC_SCHEME",): "https",
+    ("global", "publicScheme"): "https",
+    ("server", "nodeClasses"): {"gpu": {"runtimeClassName": "nvidia"}},
+    ("modelCache", "claimSize"): "30Gi",
+    ("modelCache", "directory"): "/models",
+    ("auth", "externalURL"): "http://auth.example:8090",
+    ("server", "mirror"): "https://hub.example",
+    ("proxy", "http"): "http://proxy.example",
+    ("proxy", "https"): "http://proxy.example",
+    ("authserver", "service", "clusterIP"): "10.0.0.9",
+    ("edge", "corsOrigins"): ["https://chat.example"],
+    ("edge", "middlewareSeparator"): "-",
+    ("tokens", "longestLife"): "2160h",
+    ("metrics", "serviceMonitor", "interval"): "7s",
+    ("catalogue", "models"): {"mine": {"source": {"url": "https://hub.example/mine.gguf"}}},
+}
+"""Where a text of the schema's pattern says more than ``other``."""
+
+
+def context_of(leaf: Entry) -> dict[str, Any]:
+    """Return the values without which this one has no effect."""
+    of_monitoring = leaf.path[:2] in (("metrics", "serviceMonitor"), ("metrics", "alerts"))
+    if of_monitoring and leaf.path[2] != "enabled":
+        return {"metrics": {leaf.path[1]: {"enabled": True}}}
+    return _CONTEXTS.get(leaf.path, {})
+
+
+_CONTEXTS: dict[tuple[str, ...], dict[str, Any]] = {
+    ("extraCA", "key"): {"extraCA": {"configMapName": "bundle"}},
+    ("proxy", "exceptions"): {"proxy": {"https": "http://proxy.example"}},
+}
+
+
+def nested(path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """Return values with one value at a path."""
+    for name in reversed(path):
+        value = {name: value}
+    result: dict[str, Any] = value
+    return result
+
+
+def merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return both together; the other wins."""
+    result = dict(one)
+    for name, value in other.items():
+        mine = result.get(name)
+        both = isinstance(mine, dict) and isinstance(value, dict)
+        result[name] = merged(mine, value) if both and mine is not None else value
+    return result
