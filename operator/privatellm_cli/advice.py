@@ -23,6 +23,7 @@ ADVICE: Mapping[str, str] = {
     "ClusterRefNotSupported": "Remove spec.clusterRef: kubectl edit llminstance NAME",
     "UnknownModel": MODELS,
     "InvalidModel": MODELS,
+    "ModelLeaves": MODELS,
     "ModelNotAllowed": MODELS,
     "TooManyReplicas": "Ask for fewer servers: privatellm scale {name} --replicas N",
     "QuotaExceeded": "Delete one that is not needed: privatellm list, then privatellm delete NAME",
@@ -41,6 +42,8 @@ ADVICE: Mapping[str, str] = {
     "SourceRefused": PLATFORM,
     "InvalidSource": PLATFORM,
     "InsufficientStorage": SMALLER,
+    "StorageFailed": PLATFORM,
+    "VolumeNotBound": PLATFORM,
     # The route.
     "TraefikMissing": PLATFORM,
     "MiddlewaresMissing": WAIT,

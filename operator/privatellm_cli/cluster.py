@@ -86,6 +86,13 @@ class Cluster:
         """Return the namespace to list; ``None`` for all of them."""
         return None if everywhere else self.namespace
 
+    def nothing(self, what: str, remedy: str, *, everywhere: bool) -> str:
+        """Return what a person is told when a list is empty."""
+        where = (
+            "in any namespace" if everywhere else f"in the namespace {self.namespace} (-A: in all)"
+        )
+        return f"There is no {what} {where}. {remedy}"
+
     async def require(self, kind: Kind, name: Name) -> Manifest:
         """Return an object of a namespace.
 

@@ -70,10 +70,14 @@ def choose(instance: InstanceName, requests: tuple[Manifest, ...]) -> Manifest:
     fitting = [item for item in requests if item["spec"].get("instanceName") == instance.name]
     ready = [item for item in fitting if _is_ready(item)]
     if not ready:
+        is_coming = any(_is_pending(item) for item in fitting)
         raise NotFoundError(
             f"No APITokenRequest for instance {instance.text} is "
-            f"{'Ready yet: wait for it' if fitting else 'there: create one'} "
-            f"(privatellm token {'list' if fitting else f'create {instance.text}'})."
+            + (
+                "Ready yet: wait for it (privatellm token list)."
+                if is_coming
+                else f"Ready: create one (privatellm token create {instance.text})."
+            )
         )
     namespaces = sorted({item["metadata"]["namespace"] for item in ready})
     if len(namespaces) > 1:
@@ -89,3 +93,7 @@ def choose(instance: InstanceName, requests: tuple[Manifest, ...]) -> Manifest:
 def _is_ready(request: Manifest) -> bool:
     status = request.get("status", {})
     return status.get("phase") == "Ready" and bool(status.get("secretName"))
+
+
+def _is_pending(request: Manifest) -> bool:
+    return bool(request.get("status", {}).get("phase", "Pending") == "Pending")

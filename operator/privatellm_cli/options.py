@@ -60,7 +60,10 @@ AllNamespacesOption = Annotated[
 OutputOption = Annotated[
     Format,
     typer.Option(
-        "-o", "--output", help="A table for people, a wider one, or JSON or YAML for programs."
+        "-o",
+        "--output",
+        metavar="table|wide|json|yaml",
+        help="A table for people, a wider one, or JSON or YAML for programs.",
     ),
 ]
 

@@ -26,6 +26,18 @@ def manifest(name: Name, model: str, replicas: int | None) -> Manifest:
     }
 
 
+def kept_replicas(before: Manifest | None) -> int | None:
+    """Return the replicas that an order must repeat, or the API server would reset them to the default.
+
+    Those are the ones that an earlier order of ours set; anybody else's stay by themselves.
+    """
+    for entry in (before or {}).get("metadata", {}).get("managedFields") or ():
+        is_ours = entry["manager"] == FIELD_MANAGER and entry["operation"] == "Apply"
+        if is_ours and "f:replicas" in (entry.get("fieldsV1") or {}).get("f:spec", {}):
+            return int((before or {})["spec"]["replicas"])
+    return None
+
+
 async def apply(cluster: Cluster, order: Manifest, *, force: bool) -> Manifest:
     """Apply an order and return the instance as it is stored.
 

@@ -58,9 +58,20 @@ class Column:
     wide: bool = False
 
 
-def show_list(items: Iterable[Manifest], columns: Sequence[Column], output: Format) -> None:
-    """Print a list of objects; an empty table prints its headings alone."""
-    if output.is_document:
+def show_list(
+    items: Sequence[Manifest], columns: Sequence[Column], output: Format, *, nothing: str
+) -> None:
+    """Print a list of objects.
+
+    Args:
+        items: The objects.
+        columns: What a table shows of them.
+        output: The form.
+        nothing: What a person is told, on standard error, when there are none.
+    """
+    if not items and not output.is_document:
+        typer.echo(nothing, err=True)
+    elif output.is_document:
         listing = {"apiVersion": "v1", "kind": "List", "items": [_clean(item) for item in items]}
         typer.echo(document(listing, output))
     else:

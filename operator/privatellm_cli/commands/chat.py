@@ -25,11 +25,23 @@ def chat(
     ] = "",
     temperature: Annotated[
         float | None,
-        typer.Option("--temperature", min=0, help="0 for the likeliest words.", show_default=False),
+        typer.Option(
+            "--temperature",
+            metavar="T",
+            min=0,
+            help="0 for the likeliest words.",
+            show_default=False,
+        ),
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option("--max-tokens", min=1, help="Longest answer, in tokens.", show_default=False),
+        typer.Option(
+            "--max-tokens",
+            metavar="N",
+            min=1,
+            help="Longest answer, in tokens.",
+            show_default=False,
+        ),
     ] = None,
     stop: Annotated[
         list[str] | None,

@@ -53,8 +53,9 @@ def deploy(
     async def work(cluster: Cluster) -> None:
         place = cluster.name(name)
         await _require_model(cluster, model)
-        order = ordering.manifest(place, model, replicas)
         before = await cluster.client.get(kinds.LLM_INSTANCE, place.name, place.namespace)
+        count = ordering.kept_replicas(before) if replicas is None else replicas
+        order = ordering.manifest(place, model, count)
         stored = await ordering.apply(cluster, order, force=force_conflicts)
         if not output.is_document:
             typer.echo(f"LLMInstance {place.text} {_outcome(before, stored)}.")

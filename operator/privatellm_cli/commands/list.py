@@ -20,7 +20,10 @@ def list_(
     async def work(cluster: Cluster) -> None:
         scope = cluster.scope(everywhere=all_namespaces)
         listing = await cluster.client.list(kinds.LLM_INSTANCE, scope)
-        show_list(listing.items, columns.instances(with_namespace=all_namespaces), output)
+        remedy = "Order one: privatellm deploy NAME --model MODEL"
+        nothing = cluster.nothing("private LLM", remedy, everywhere=all_namespaces)
+        shown = columns.instances(with_namespace=all_namespaces)
+        show_list(listing.items, shown, output, nothing=nothing)
 
     in_cluster(target, work)
     return ExitCode.OK

@@ -61,7 +61,9 @@ def logs(
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing.")] = False,
     lines: Annotated[
         int | None,
-        typer.Option("--lines", "--tail", min=1, help="Only the last lines.", show_default=False),
+        typer.Option(
+            "--lines", "--tail", metavar="N", min=1, help="Only the last lines.", show_default=False
+        ),
     ] = None,
 ) -> ExitCode:
     """Print what the servers of a private LLM say, or a component of the embedded environment."""

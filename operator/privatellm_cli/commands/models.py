@@ -14,7 +14,8 @@ def models(target: Target, *, output: OutputOption = Format.TABLE) -> ExitCode:
 
     async def work(cluster: Cluster) -> None:
         listing = await cluster.client.list(kinds.LLM_MODEL)
-        show_list(listing.items, columns.models(), output)
+        nothing = "The catalogue is empty: the platform team fills it with LLMModels."
+        show_list(listing.items, columns.models(), output, nothing=nothing)
 
     in_cluster(target, work)
     return ExitCode.OK

@@ -158,7 +158,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_help_names_the_command_as_it_was_typed(started_as: str, expected: str) -> None:
-    """kubectl finds us under another name."""
+    """Under kubectl we have another name."""
     assert cli.program_name(started_as) == expected
 
 

@@ -69,3 +69,43 @@ async def test_unusable_certificates_are_an_error_in_words(tmp_path: Path) -> No
 
     with pytest.raises(InvalidInputError, match="cannot be used"):
         credentials.tls()
+
+
+async def test_a_context_can_be_chosen_and_names_its_namespace(tmp_path: Path) -> None:
+    """As kubectl's option does."""
+    path = kubeconfig(tmp_path / "config", {"token": "secret"})
+    content = yaml.safe_load(path.read_text())
+    content["clusters"].append({"name": "d", "cluster": {"server": "https://127.0.0.1:2"}})
+    content["contexts"].append(
+        {"name": "y", "context": {"cluster": "d", "user": "u", "namespace": "acme"}}
+    )
+    path.write_text(yaml.safe_dump(content))
+
+    current, chosen = await load_credentials(path), await load_credentials(path, "y")
+
+    assert (current.server, current.namespace) == ("https://127.0.0.1:1", "")
+    assert (chosen.server, chosen.namespace) == ("https://127.0.0.1:2", "acme")
+    await chosen.refresh()
+    assert chosen.server == "https://127.0.0.1:2"
+
+
+async def test_an_unknown_context_is_an_error_that_names_it(tmp_path: Path) -> None:
+    """Another cluster is never taken in its place."""
+    path = kubeconfig(tmp_path / "config", {"token": "secret"})
+
+    with pytest.raises(InvalidInputError, match="prod"):
+        await load_credentials(path, "prod")
+
+
+async def test_several_files_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A context of the second file may be chosen, as with kubectl."""
+    first = kubeconfig(tmp_path / "first", {"token": "one"})
+    second = kubeconfig(tmp_path / "second", {"token": "two"})
+    renamed = second.read_text().replace("name: x", "name: y").replace("name: u", "name: v")
+    second.write_text(renamed.replace("user: u", "user: v"))
+    monkeypatch.setenv("KUBECONFIG", f"{first}:{second}")
+
+    credentials = await load_credentials(context="y")
+    await credentials.refresh()
+
+    assert await credentials.headers() == {"Authorization": "Bearer two"}

@@ -39,7 +39,10 @@ def list_(
             for item in listing.items
             if instance is None or item["spec"]["instanceName"] == instance
         ]
-        show_list(found, columns.requests(with_namespace=all_namespaces), output)
+        remedy = "Create one: privatellm token create INSTANCE"
+        nothing = cluster.nothing("key", remedy, everywhere=all_namespaces)
+        shown = columns.requests(with_namespace=all_namespaces)
+        show_list(found, shown, output, nothing=nothing)
 
     in_cluster(target, work)
     return ExitCode.OK

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from privatellm_cli.doctor.facts import Facts, Installation, Traefik
 from privatellm_cli.doctor.findings import Finding, Level, failure, hidden, ok, unknown, warning
+from privatellm_local.edge.configuration import ENCODED_CHARACTERS
 
 OLDEST = (3, 7, 13)
 """Earlier releases have holes in what we rely on: ForwardAuth, path handling, upgrades."""
@@ -204,9 +205,9 @@ def _of_entry_point(name: str) -> Iterator[Setting]:
         Level.WARNING,
         default="keep",
     )
-    for character in ("Slash", "BackSlash", "NullCharacter", "Percent", "QuestionMark", "Hash"):
+    for option in ENCODED_CHARACTERS:
         yield Setting(
-            f"{prefix}.http.encodedcharacters.allowencoded{character.lower()}",
+            f"{prefix}.http.encodedcharacters.{option.lower()}",
             "false",
             "encoded separators reach the servers.",
             Level.WARNING,

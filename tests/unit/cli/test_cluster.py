@@ -1,0 +1,118 @@
+from pathlib import Path
+
+import pytest
+
+from privatellm.errors import NotFoundError, UnavailableError
+from privatellm.kube import KubeClient
+from privatellm.kube.credentials import Credentials
+from privatellm_cli import cluster
+from privatellm_cli.cluster import Name, Target
+from privatellm_cli.errors import NoClusterError
+
+MISSING_KIND = "GET /apis/llm.privatellms.msp/v1alpha1/llminstances failed: 404 page not found"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without a kubeconfig, on a machine without an embedded environment."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = tmp_path / "home"
+    made.mkdir()
+    return made
+
+
+def _file(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
+def test_the_option_wins_over_the_environment(home: Path, tmp_path: Path) -> None:
+    """What is typed is meant."""
+    chosen = _file(tmp_path / "chosen")
+
+    found = cluster.kubeconfig_for(Target(kubeconfig=chosen), {"KUBECONFIG": "/other"}, home)
+
+    assert found == chosen
+
+
+def test_the_environment_is_left_to_the_client_which_merges_its_files(
+    home: Path, tmp_path: Path
+) -> None:
+    """Also when only one of several exists, as kubectl has it."""
+    value = f"/absent:{_file(tmp_path / 'present')}"
+
+    assert cluster.kubeconfig_for(Target(), {"KUBECONFIG": value}, home) is None
+
+
+def test_the_usual_file_is_found(home: Path) -> None:
+    """As kubectl finds it."""
+    usual = _file(home / ".kube" / "config")
+
+    assert cluster.kubeconfig_for(Target(), {}, home) == usual
+
+
+def test_a_pod_talks_to_its_own_cluster(home: Path) -> None:
+    """Without any file."""
+    assert cluster.kubeconfig_for(Target(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, home) is None
+
+
+def test_the_embedded_environment_is_meant_where_nothing_else_is(
+    home: Path, tmp_path: Path
+) -> None:
+    """After `make demo` nothing has to be exported."""
+    admin = _file(tmp_path / "state" / "private-llm" / "kubeconfigs" / "admin.kubeconfig")
+
+    assert cluster.kubeconfig_for(Target(), {}, home) == admin
+
+
+@pytest.mark.parametrize(
+    ("target", "environment", "said"),
+    [
+        (Target(kubeconfig=Path("/absent")), {}, "check --kubeconfig"),
+        (Target(), {"KUBECONFIG": "/absent"}, "KUBECONFIG names /absent"),
+        (Target(), {}, "set KUBECONFIG"),
+    ],
+)
+def test_no_cluster_is_a_sentence_with_what_to_do(
+    home: Path, target: Target, environment: dict[str, str], said: str
+) -> None:
+    """And never a question to a cluster that nobody meant."""
+    with pytest.raises(NoClusterError, match=said):
+        cluster.kubeconfig_for(target, environment, home)
+
+
+def test_an_unreachable_cluster_is_named_with_what_to_check() -> None:
+    """The server's address is what tells a person that the context is wrong."""
+    with (
+        pytest.raises(UnavailableError, match=r"https://c:6443 cannot be reached.*context"),
+        cluster.explained("https://c:6443"),
+    ):
+        raise UnavailableError("GET /x failed: the API server could not be reached (refused).")
+
+
+def test_a_cluster_without_our_kinds_is_the_wrong_one_or_lacks_the_product() -> None:
+    """A bare 404 helps nobody."""
+    with (
+        pytest.raises(NotFoundError, match="does not know Private LLM"),
+        cluster.explained("https://c:6443"),
+    ):
+        raise NotFoundError(MISSING_KIND)
+
+
+def test_other_answers_of_a_cluster_are_passed_on() -> None:
+    """They say in their own words what is wrong."""
+    with pytest.raises(NotFoundError, match=r"^gone$"), cluster.explained("https://c:6443"):
+        raise NotFoundError("gone")
+
+
+async def test_an_object_is_named_with_or_without_its_namespace() -> None:
+    """The namespace of the connection fills the gap."""
+    from kubernetes.aio.client import Configuration  # noqa: PLC0415 - slow to import
+
+    async with KubeClient(Credentials(None, Configuration())) as client:
+        connected = cluster.Cluster(client, "acme")
+
+        assert connected.name("chat") == Name("acme", "chat")
+        assert connected.name("other/chat") == Name("other", "chat")
+        assert connected.name("/chat") == Name("acme", "chat")
