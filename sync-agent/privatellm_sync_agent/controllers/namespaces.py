@@ -2,9 +2,8 @@
 
 All three must hold at two sweeps in a row. Ours: it carries the label that only this agent writes, on the
 namespaces it makes. Gone: some endpoint is followed, everything was seen, and the workspace has no binding
-in sight. Empty: a live look into every kind of namespaced object finds nothing but what Kubernetes puts into
-each namespace; whatever may not be listed counts as content. So an agent without these rights removes
-nothing.
+in sight. Empty: a live look into every kind of namespaced object finds only what Kubernetes puts into each
+namespace; whatever may not be listed counts as content. So an agent without these rights removes nothing.
 """
 
 import asyncio

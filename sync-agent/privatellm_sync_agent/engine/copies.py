@@ -1,7 +1,8 @@
 """The rung that carries related objects, in both directions, and takes them back.
 
 A copy carries a mark of the object it was made for; without that mark nothing is overwritten or removed.
-Upstream's copies have none: one is taken over when the customer's object names it in its annotation. An
+Upstream's copies have none: one is taken over when the customer's object names it in an annotation that is
+upstream's (ours name the mark as well, so that what replaced a copy of ours is never mistaken for one). An
 original that vanishes, or that is not admitted any more, takes its copy with it. Objects that cannot be
 changed (a Secret's type, ``immutable``) are replaced when they are ours.
 """
@@ -220,7 +221,7 @@ class Carrier:
         # While the object is alive its annotation tells; when it ends every copy is looked for.
         if self.work.is_deleting:
             return True
-        return bool(set(_noted(self.work.remote, self.rule.spec.identifier)) - keep)
+        return bool(_noted(self.work.remote, self.rule.spec.identifier).keys() - keep)
 
     async def _remove_at(self, place: Place) -> None:
         copy = await self.target.get(self.rule.destination, place.name, place.namespace)
@@ -245,11 +246,8 @@ class Carrier:
 
     def _was_upstreams(self, copy: Manifest, place: Place) -> bool:
         labelled = COPY_OF in (copy["metadata"].get("labels") or {})
-        return (
-            self.upward
-            and not labelled
-            and place in _noted(self.work.remote, self.rule.spec.identifier)
-        )
+        noted = _noted(self.work.remote, self.rule.spec.identifier)
+        return self.upward and not labelled and noted.get(place) == ""
 
     def _labels(self) -> dict[str, str]:
         return {COPY: "true", COPY_OF: self.mark}
@@ -280,7 +278,7 @@ async def carry_related(work: Work) -> Verdict:
         except InvalidInputError as error:
             failure = error  # A rule that does not fit this object does not hold up the others.
             continue
-        noted |= _annotations(rule, places)
+        noted |= _annotations(rule, places, work.owner.copy_mark(rule.spec.identifier))
     work.world.uses.note(work.identity, work.uses)
     await _note(work, noted)
     if failure is not None:
@@ -304,7 +302,12 @@ async def _note(work: Work, wanted: dict[str, str]) -> None:
     }
     metadata = work.remote["metadata"]
     annotations = metadata.get("annotations") or {}
-    stale = [key for key in annotations if _identifier(key) in identifiers and key not in wanted]
+    # Upstream's notes stay until ours take their place: a copy of its making is known by nothing else.
+    stale = [
+        key
+        for key, text in annotations.items()
+        if _identifier(key) in identifiers and key not in wanted and '"copyOf"' in text
+    ]
     changed = {key: text for key, text in wanted.items() if annotations.get(key) != text}
     if not stale and not changed:
         return
@@ -318,7 +321,7 @@ def _has_copies_up(rule: RelatedRule) -> bool:
     return rule.spec.origin is Origin.SERVICE
 
 
-def _annotations(rule: RelatedRule, places: tuple[Place, ...]) -> dict[str, str]:
+def _annotations(rule: RelatedRule, places: tuple[Place, ...], mark: str) -> dict[str, str]:
     if not _has_copies_up(rule):
         return {}
     kind = rule.destination
@@ -329,6 +332,7 @@ def _annotations(rule: RelatedRule, places: tuple[Place, ...]) -> dict[str, str]
                 "name": place.name,
                 "apiVersion": kind.api_version,
                 "kind": kind.name,
+                "copyOf": mark,
             },
             separators=(",", ":"),
         )
@@ -342,15 +346,19 @@ def _identifier(annotation: str) -> str:
     return annotation.removeprefix(RELATED_PREFIX).rpartition(".")[0]
 
 
-def _noted(remote: Manifest, identifier: str) -> tuple[Place, ...]:
-    """Return the places that the object's annotations name; customers may have written anything there."""
-    found = []
+def _noted(remote: Manifest, identifier: str) -> dict[Place, str]:
+    """Return the places that the object's annotations name, with the mark that ours have.
+
+    Customers may have written anything there, which can only concern their own objects.
+    """
+    found: dict[Place, str] = {}
     for key, text in (remote["metadata"].get("annotations") or {}).items():
         if _identifier(key) != identifier:
             continue
         try:
             value = json.loads(text)
-            found.append(Place(str(value.get("namespace", "")), str(value["name"])))
+            place = Place(str(value.get("namespace", "")), str(value["name"]))
+            found[place] = str(value.get("copyOf", ""))
         except (ValueError, KeyError, AttributeError, TypeError):
             continue
-    return tuple(found)
+    return found

@@ -155,6 +155,51 @@ async def test_a_customers_own_secret_of_that_name_is_never_touched(world: World
         await secret_of(acme, "s", mine="1")
 
 
+async def test_what_a_customer_puts_in_the_place_of_a_copy_is_the_customers(world: World) -> None:
+    """The annotation that names the place does not make it ours again."""
+    await world.publish(related=[UP])
+    async with world.agent():
+        await world.published()
+        acme = await world.customer()
+        await acme.create(world.kind, "x", "default", spec={})
+        copy = await world.copy_of(acme, "x")
+        await give_secret(world, copy, "s", data=encoded(key="one"))
+        seen = await secret_of(acme, "s", key="one")
+        labels = dict.fromkeys(seen["metadata"]["labels"])
+        own = {"metadata": {"labels": labels}, "data": encoded(mine="1") | {"key": None}}
+        await acme.client.patch(SECRET, "s", "default", own)
+
+        async def told() -> bool:
+            return "RelatedObjectConflict" in await acme.events("x")
+
+        await eventually(told, what="an event about the conflict")
+        await world.service.delete(SECRET, "s", copy["metadata"]["namespace"])
+        await acme.client.delete(world.kind, "x", "default")
+
+        async def gone() -> bool:
+            return await acme.client.get(world.kind, "x", "default") is None
+
+        await eventually(gone, what="the end of x")
+        await secret_of(acme, "s", mine="1")
+
+
+async def test_a_related_copy_of_upstreams_making_is_taken_over(world: World) -> None:
+    """It has no mark, but upstream's annotation names it."""
+    await world.publish(related=[UP])
+    async with world.agent():
+        await world.published()
+        acme = await world.customer()
+        made = await acme.create(SECRET, "s", "default", data=encoded(key="old"))
+        noted = '{"namespace":"default","name":"s","apiVersion":"v1","kind":"Secret"}'
+        metadata = {"annotations": {ANNOTATION: noted}}
+        await acme.create(world.kind, "x", "default", metadata=metadata, spec={})
+        await give_secret(world, await world.copy_of(acme, "x"), "s", data=encoded(key="new"))
+        seen = await secret_of(acme, "s", key="new")
+        assert seen["metadata"]["uid"] == made["metadata"]["uid"]
+        await acme.client.delete(world.kind, "x", "default")
+        await no_secret(acme, "s")
+
+
 async def test_claims_may_be_accepted_late(world: World) -> None:
     """The object is synced without them, and the Secret arrives when the customer agrees."""
     await world.publish(related=[UP])
