@@ -1,7 +1,7 @@
 """Values for the chart: those that fit its schema, and one other value for each value that it has."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hypothesis import strategies as st
@@ -14,8 +14,10 @@ Schema = dict[str, Any]
 
 SCHEMA: Schema = json.loads((CHART / "values.schema.json").read_text())
 
-TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=12)
-"""Any text that YAML can hold."""
+CHARACTERS = st.characters(codec="utf-8", exclude_categories=["C"])
+"""What YAML can hold."""
+
+TEXTS = st.text(CHARACTERS, max_size=12)
 
 JSON = st.dictionaries(st.text("abcXYZ01-./", min_size=1, max_size=12), TEXTS, max_size=2)
 """Free-form objects, such as annotations."""
@@ -58,7 +60,8 @@ def _objects(part: Schema) -> st.SearchStrategy[Any]:
 
 def _texts(part: Schema) -> st.SearchStrategy[Any]:
     if "pattern" in part:
-        return st.from_regex(part["pattern"], fullmatch=True).filter(lambda text: len(text) < 64)
+        texts = st.from_regex(part["pattern"], fullmatch=True, alphabet=CHARACTERS)
+        return texts.filter(lambda text: len(text) < 64)
     return TEXTS
 
 
@@ -72,7 +75,7 @@ def _lists(part: Schema) -> st.SearchStrategy[Any]:
     return st.lists(items, min_size=part.get("minItems", 0), max_size=2)
 
 
-_BY_TYPE = {
+_BY_TYPE: dict[str, Callable[[Schema], st.SearchStrategy[Any]]] = {
     "object": _objects,
     "string": _texts,
     "integer": _numbers,

@@ -41,6 +41,9 @@ PRIVATE_LLM_SCRAPER_NAMESPACES: {{ .Values.metrics.scraperNamespaces | join "," 
 {{- with .Values.ingress.extraAnnotations }}
 PRIVATE_LLM_INGRESS_ANNOTATIONS: {{ . | toJson | quote }}
 {{- end }}
+PRIVATE_LLM_LAST_USE_SECONDS: {{ .Values.tokens.lastUseSeconds | int | quote }}
+PRIVATE_LLM_LAST_USE_SELECTOR: app.kubernetes.io/name={{ include "private-llm.authserver" . }},app.kubernetes.io/instance={{ .Release.Name }}
+PRIVATE_LLM_LAST_USE_PORT: "8091"
 {{- with .Values.tokens.longestLife }}
 PRIVATE_LLM_LONGEST_TOKEN_LIFE: {{ . | quote }}
 {{- end }}
@@ -74,6 +77,9 @@ PRIVATE_LLM_COLD_LOAD_SECONDS: {{ .Values.server.coldLoadSeconds | int | quote }
 PRIVATE_LLM_MAX_REPLICAS: {{ .Values.limits.maxReplicas | int | quote }}
 {{- with .Values.limits.maxInstances }}
 PRIVATE_LLM_MAX_INSTANCES: {{ . | int | quote }}
+{{- end }}
+{{- with .Values.limits.maxTokenRequests }}
+PRIVATE_LLM_MAX_TOKEN_REQUESTS: {{ . | int | quote }}
 {{- end }}
 PRIVATE_LLM_NAMESPACES: {{ .Values.watch.namespaces | join "," | quote }}
 PRIVATE_LLM_WORKERS: {{ .Values.watch.workers | int | quote }}

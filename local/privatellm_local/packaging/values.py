@@ -16,8 +16,8 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$")]
 OptionalName = Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?)?$")]
 Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 OptionalNamespace = Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$")]
-Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
-FilledLine = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$")]
+Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+FilledLine = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 Host = Annotated[str, Field(pattern=r"^(([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?)?$")]
 Url = Annotated[str, Field(pattern=r"^(https?://[^\s,]+)?$")]
 Address = Annotated[str, Field(pattern=r"^[0-9A-Fa-f.:]*$")]
@@ -281,6 +281,9 @@ class Tokens(Group):
     longest_life: Duration = ""
     """Longest life of a key, such as `2160h`; empty: keys may live for ever."""
 
+    last_use_seconds: Annotated[int, Field(ge=0)] = 300
+    """Seconds between two looks at when keys were last used; 0: never look."""
+
 
 class PlatformKey(Group):
     """The secret that the backend keys of all instances derive from."""
@@ -310,7 +313,7 @@ class ModelCache(Group):
     claim_size: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?([KMGTP]i?)?$")] = "20Gi"
     """Size of a claim whose model does not say its size."""
 
-    directory: Annotated[str, Field(pattern=r"^/[^\x00-\x1f\x7f]*$")] = (
+    directory: Annotated[str, Field(pattern=r"^/[^\x00-\x1f\x7f-\x9f]*$")] = (
         "/var/lib/private-llm/models"
     )
     """The nodes' directory of `hostPath`; the user 65532 must be able to write it."""
@@ -327,6 +330,9 @@ class Limits(Group):
 
     max_instances: Count | None = None
     """Instances in one namespace; unset: any number."""
+
+    max_token_requests: Count | None = None
+    """Token requests in one namespace; unset: any number."""
 
 
 class Watch(Group):

@@ -56,7 +56,7 @@ def check_pod(deployment: Manifest) -> None:
 
 
 @given(values=values_of(SCHEMA))
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_values_of_the_schema_render(helm: Helm, values: dict[str, Any]) -> None:
     """Quotes, braces, markup and 4-byte characters included."""
     check(helm.template(json.loads(json.dumps(values))))

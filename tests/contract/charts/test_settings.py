@@ -26,7 +26,7 @@ EVERYTHING: dict[str, Any] = {
         "addressRequestsPerSecond": 9,
         "trustedProxies": 2,
     },
-    "tokens": {"namespace": "keys", "longestLife": "2160h"},
+    "tokens": {"namespace": "keys", "longestLife": "2160h", "lastUseSeconds": 60},
     "server": {
         "imagePullSecrets": [{"name": "pull-a"}, {"name": "pull-b"}],
         "mirror": "https://hub.example",
@@ -45,7 +45,7 @@ EVERYTHING: dict[str, Any] = {
         "directory": "/models",
         "hubTokenSecret": "hub",
     },
-    "limits": {"maxReplicas": 3, "maxInstances": 5},
+    "limits": {"maxReplicas": 3, "maxInstances": 5, "maxTokenRequests": 9},
     "watch": {"namespaces": ["acme"], "workers": 4, "relistSeconds": 300, "sweepSeconds": 30},
     "authserver": {
         "workers": 3,
@@ -92,6 +92,7 @@ def test_the_operator_reads_every_setting(helm: Helm, monkeypatch: pytest.Monkey
         "scraper_namespaces": ("prom",),
     }
     assert (read.tokens.token_namespace, read.tokens.longest_token_life) == ("keys", "2160h")
+    assert (read.last_use.seconds, read.last_use.port) == (60, 8091)
     assert read.servers.image_pull_secrets == ("pull-a", "pull-b")
     assert read.servers.mirror == "https://hub.example"
     assert read.servers.allow_file_sources

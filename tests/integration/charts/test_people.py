@@ -1,0 +1,81 @@
+"""What namespace admins, editors and viewers may do once the chart is installed."""
+
+from pathlib import Path
+
+import pytest
+
+from chart_release import Release, kubectl
+from customer import instance
+from eventually import eventually
+from privatellm.errors import KubernetesError
+from privatellm.kube import KubeClient, kinds
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+
+async def bind(client: KubeClient, namespace: str, role: str) -> str:
+    """Give a new user one of Kubernetes' own roles in a namespace and return the user's name."""
+    group = kinds.ROLE_BINDING.group
+    user = f"{role}-of-{namespace}"
+    binding = {
+        "apiVersion": kinds.ROLE_BINDING.api_version,
+        "kind": "RoleBinding",
+        "metadata": {"name": role, "namespace": namespace},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+    }
+    await client.create(kinds.ROLE_BINDING, binding)
+    return user
+
+
+async def may(kubeconfig: Path, user: str, namespace: str, verb: str, resource: str) -> bool:
+    """Ask the API server."""
+    asked = ("auth", "can-i", verb, resource, "-n", namespace, "--as", user)
+    return (await kubectl(kubeconfig, *asked)).stdout.strip() == "yes"
+
+
+@pytest.mark.parametrize(
+    ("role", "writes"), [("admin", True), ("edit", True), ("view", False)], ids=str
+)
+async def test_the_clusters_own_roles_know_our_kinds(
+    installed: Release, client: KubeClient, kubeconfig: Path, customer: str, role: str, writes: bool
+) -> None:
+    """Editors order and scale, viewers look, and nobody gets at models or a status."""
+    user = await bind(client, customer, role)
+
+    async def aggregated() -> bool:
+        return await may(kubeconfig, user, customer, "list", "llminstances")
+
+    await eventually(aggregated, within=30, what="the aggregated roles")
+    for kind in ("llminstances", "apitokenrequests"):
+        for verb in ("get", "watch"):
+            assert await may(kubeconfig, user, customer, verb, kind)
+        for verb in ("create", "patch", "delete"):
+            assert await may(kubeconfig, user, customer, verb, kind) is writes
+        assert not await may(kubeconfig, user, customer, "update", f"{kind}/status")
+    assert await may(kubeconfig, user, customer, "patch", "llminstances/scale") is writes
+    assert not await may(kubeconfig, user, "default", "get", "llminstances")
+    assert not await may(kubeconfig, user, customer, "create", "llmmodels")
+
+
+async def test_a_quota_bounds_the_number_of_instances(
+    installed: Release, client: KubeClient, kubeconfig: Path, customer: str
+) -> None:
+    """As the how-to shows it."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "private-llm", "namespace": customer},
+        "spec": {"hard": {"count/llminstances.llm.privatellms.msp": "1"}},
+    }
+    await kubectl(kubeconfig, "apply", "-f", "-", objects=[quota])
+
+    async def counted() -> bool:
+        asked = ("get", "quota", "private-llm", "-n", customer, "-o", "jsonpath={.status.used}")
+        return "llminstances" in (await kubectl(kubeconfig, *asked)).stdout
+
+    await eventually(counted, within=60, what="the quota")
+    await client.create(kinds.LLM_INSTANCE, instance(customer, "one", replicas=0))
+
+    with pytest.raises(KubernetesError, match="exceeded quota"):
+        await client.create(kinds.LLM_INSTANCE, instance(customer, "two", replicas=0))
