@@ -251,6 +251,9 @@ class CapSettings(BaseSettings):
     max_instances: int | None = Field(default=None, ge=1)
     """Instances in one namespace; absent: any number."""
 
+    max_token_requests: int | None = Field(default=None, ge=1)
+    """Token requests in one namespace; absent: any number."""
+
 
 class WatchSettings(BaseSettings):
     """What is watched and how hard the operator works."""

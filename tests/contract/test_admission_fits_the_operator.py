@@ -13,7 +13,7 @@ from privatellm.kube import Manifest, kinds
 from privatellm.names import SERVICE_PORT_PATTERN
 from privatellm_operator.render.children import build_all
 
-FACTS = operator_objects.facts(operator_objects.instance("prod"))
+FACTS = operator_objects.facts(operator_objects.instance("prod", replicas=2))
 CHILDREN = build_all(FACTS)
 
 every_child = pytest.mark.parametrize("child", CHILDREN, ids=lambda child: child["kind"])

@@ -60,6 +60,7 @@ def _operator_rules() -> tuple[Manifest, ...]:
         _rule("", ["services", "persistentvolumeclaims"], OWN),
         _rule("", ["pods", "namespaces"], READ),
         _rule("networking.k8s.io", ["ingresses", "networkpolicies"], OWN),
+        _rule("policy", ["poddisruptionbudgets"], OWN),
         _rule("events.k8s.io", ["events"], ("create", "patch")),
         _rule("apiextensions.k8s.io", ["customresourcedefinitions"], READ),
     )

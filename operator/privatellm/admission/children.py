@@ -25,6 +25,7 @@ RULES = (
     rule("", ["pods", "pods/ephemeralcontainers", "pods/resize", "services", "secrets"]),
     rule("apps", ["deployments", "replicasets"]),
     rule("networking.k8s.io", ["ingresses", "networkpolicies"]),
+    rule("policy", ["poddisruptionbudgets"]),
 )
 """What the operator writes, and what Kubernetes makes of it."""
 

@@ -60,6 +60,7 @@ JOB = Kind("batch", "v1", "Job", "jobs")
 INGRESS = Kind("networking.k8s.io", "v1", "Ingress", "ingresses")
 INGRESS_CLASS = Kind("networking.k8s.io", "v1", "IngressClass", "ingressclasses", namespaced=False)
 NETWORK_POLICY = Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies")
+POD_DISRUPTION_BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced=False)
 ROLE = Kind("rbac.authorization.k8s.io", "v1", "Role", "roles")
@@ -113,6 +114,7 @@ ALL_KINDS: tuple[Kind, ...] = (
     INGRESS,
     INGRESS_CLASS,
     NETWORK_POLICY,
+    POD_DISRUPTION_BUDGET,
     LEASE,
     STORAGE_CLASS,
     ROLE,

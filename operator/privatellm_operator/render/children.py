@@ -5,7 +5,14 @@ something to serve it.
 """
 
 from privatellm.kube import Manifest
-from privatellm_operator.render import deployment, ingress, key_secret, network_policy, service
+from privatellm_operator.render import (
+    deployment,
+    ingress,
+    key_secret,
+    network_policy,
+    pod_disruption_budget,
+    service,
+)
 from privatellm_operator.render.instance import InstanceFacts
 
 BUILDERS = (
@@ -15,9 +22,10 @@ BUILDERS = (
     deployment.build,
     ingress.build,
 )
-"""One builder a child."""
+"""One builder a child that every instance has."""
 
 
 def build_all(facts: InstanceFacts) -> tuple[Manifest, ...]:
     """Return every child of the instance."""
-    return tuple(build(facts) for build in BUILDERS)
+    several = [pod_disruption_budget.build] if pod_disruption_budget.is_wanted(facts) else []
+    return tuple(build(facts) for build in (*several, *BUILDERS))

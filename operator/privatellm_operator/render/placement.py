@@ -1,16 +1,30 @@
 """Where the pods of an instance run, and how they make room for each other."""
 
-from privatellm.api.llm_model import LLMModel
+from privatellm.api.llm_model import LLMModel, LLMModelSpec
 from privatellm.kube import Manifest
 from privatellm_operator.settings import NodeClass, ServerSettings
+
+DEFAULT_CLASS = LLMModelSpec.model_fields["node_class"].default
+"""The class of models that name none."""
+
+
+def misplaced(model: LLMModel, settings: ServerSettings) -> str:
+    """Return what is wrong with a model's node class; empty when it can be placed."""
+    name = model.spec.node_class
+    if name in (DEFAULT_CLASS, *settings.node_classes):
+        return ""
+    known = ", ".join(sorted({DEFAULT_CLASS, *settings.node_classes}))
+    return (
+        f"LLMModel {model.metadata.name} names the node class {name!r}, and the platform's settings "
+        f"define {known}. Correct spec.nodeClass, or define the class."
+    )
 
 
 def placement(model: LLMModel, settings: ServerSettings) -> Manifest:
     """Return the fields of the pod's spec that choose its node; absent ones are left out.
 
     Args:
-        model: Names the node class; one that is not defined places nothing, and only the class
-            ``default`` gets here undefined.
+        model: Names the node class; the class ``default`` need not be defined and then places nothing.
         settings: Defines the classes.
     """
     chosen = settings.node_classes.get(model.spec.node_class, NodeClass())

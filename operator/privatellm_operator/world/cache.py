@@ -11,10 +11,11 @@ Manifests in here are shared and must not be changed.
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from privatellm.api.meta import ObjectMeta
 from privatellm.kube import Listing, Manifest
 from privatellm.kube.kinds import Kind
 from privatellm_operator.world import watched
-from privatellm_operator.world.watched import Watched
+from privatellm_operator.world.watched import Watched, in_namespace, seniority
 
 REMEMBERED_DELETIONS = 10_000
 """Deleted objects of a kind that are remembered, so that a late answer does not bring them back."""
@@ -46,6 +47,12 @@ class Store:
     def find(self, term: str) -> tuple[Manifest, ...]:
         """Return the objects that are found by ``term``, in a stable order."""
         return tuple(self._objects[name] for name in sorted(self._by_term.get(term, ())))
+
+    def older_siblings(self, of: ObjectMeta) -> int:
+        """Count the objects of a namespace that were there before one that is known, too."""
+        siblings = self.find(in_namespace(of.namespace, ""))
+        own = next(s for s in siblings if s["metadata"]["uid"] == of.uid)
+        return sum(seniority(sibling) < seniority(own) for sibling in siblings)
 
     def put(self, manifest: Manifest) -> bool:
         """Take note of an object, and say whether it was news."""

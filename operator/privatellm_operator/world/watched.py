@@ -56,6 +56,12 @@ def controller_of(manifest: Manifest) -> Manifest | None:
     return next((r for r in references if r.get("controller")), None)
 
 
+def seniority(manifest: Manifest) -> tuple[str, str]:
+    """Return what sorts objects of one namespace by age; names decide where times do not."""
+    metadata = manifest["metadata"]
+    return metadata.get("creationTimestamp", ""), metadata["name"]
+
+
 def projected(manifest: Manifest) -> Manifest:
     """Return the object without the metadata that nobody reads."""
     metadata = {k: v for k, v in manifest["metadata"].items() if k not in _UNREAD_METADATA}
@@ -134,6 +140,7 @@ CHILDREN = (
     Watched(kinds.SERVICE, _child_terms, OURS),
     Watched(kinds.INGRESS, _child_terms, OURS),
     Watched(kinds.NETWORK_POLICY, _child_terms, OURS),
+    Watched(kinds.POD_DISRUPTION_BUDGET, _child_terms, OURS),
     Watched(kinds.SECRET, _secret_terms, OURS, Scope.ONBOARDED),
 )
 """What we write for them, found by the controller's UID; verifiers by the UIDs of request and instance."""

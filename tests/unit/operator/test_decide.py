@@ -92,9 +92,15 @@ def test_drift_is_repaired_on_exactly_the_object_that_was_seen() -> None:
 
 
 def test_a_changed_order_rewrites_only_what_it_changes() -> None:
-    """More replicas are one write."""
-    steps = plan(world(instance(replicas=3), live=children(facts()))).steps
+    """More replicas are one write; a second server brings the budget of their disruptions."""
+    steps = plan(world(instance(replicas=3), live=children(facts(instance(replicas=2))))).steps
     assert [step.kind.name for step in steps] == ["Deployment"]
+
+    steps = plan(world(instance(replicas=2), live=children(facts()))).steps
+    assert {step.kind.name for step in steps} == {"Deployment", "PodDisruptionBudget"}
+
+    steps = plan(world(instance(replicas=1), live=children(facts(instance(replicas=2))))).steps
+    assert [type(step) for step in steps] == [Write, Delete]
 
 
 def test_foreign_labels_are_kept_and_smuggled_routing_keys_removed() -> None:

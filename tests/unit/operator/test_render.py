@@ -451,5 +451,5 @@ def test_caps_bound_nothing_in_the_manifests() -> None:
 def test_every_child_is_of_a_kind_that_is_watched() -> None:
     """What is written but not watched would never be repaired."""
     watched = {watching.kind for watching in CHILDREN}
-    assert {kind for kind, _ in children(facts())} == watched
+    assert {kind for kind, _ in children(facts(instance(replicas=2)))} == watched
     assert all(kinds.kind_of(child) in watched for child in build_all(facts()))

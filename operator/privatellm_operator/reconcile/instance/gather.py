@@ -21,6 +21,7 @@ from privatellm_operator.reconcile.instance.facts import (
     InstanceWorld,
 )
 from privatellm_operator.render.cache import has_own_claim
+from privatellm_operator.render.placement import misplaced
 from privatellm_operator.render.source import weights_of
 from privatellm_operator.settings import Settings
 from privatellm_operator.world import watched
@@ -40,6 +41,7 @@ class InstanceGatherer:
         self._world = world
         self._caps = settings.caps
         self._cache = settings.cache
+        self._servers = settings.servers
         self._board = board
 
     async def gather(self, namespace: str, name: str, now: datetime) -> InstanceWorld | None:
@@ -80,9 +82,11 @@ class InstanceGatherer:
         if manifest is None:
             return None, ""
         try:
-            return LLMModel.parse(manifest), ""
+            model = LLMModel.parse(manifest)
         except InvalidObjectError as error:
             return None, str(error)
+        fault = misplaced(model, self._servers)
+        return (None, fault) if fault else (model, "")
 
     async def _children(self, instance: LLMInstance) -> dict[ChildName, Manifest]:
         metadata = instance.metadata
@@ -121,12 +125,7 @@ class InstanceGatherer:
     def _older_siblings(self, instance: LLMInstance) -> int:
         if self._caps.max_instances is None:
             return 0
-        siblings = self._world[kinds.LLM_INSTANCE].find(
-            in_namespace(instance.metadata.namespace, "")
-        )
-        ages = sorted(_age(sibling) for sibling in siblings)
-        own = next(_age(s) for s in siblings if s["metadata"]["uid"] == instance.metadata.uid)
-        return ages.index(own)
+        return self._world[kinds.LLM_INSTANCE].older_siblings(instance.metadata)
 
 
 def _names(instance: LLMInstance) -> Iterable[ChildName]:
@@ -137,8 +136,3 @@ def _names(instance: LLMInstance) -> Iterable[ChildName]:
 def _is_controlled(manifest: Manifest, uid: str) -> bool:
     controller = controller_of(manifest)
     return controller is not None and controller["uid"] == uid
-
-
-def _age(manifest: Manifest) -> tuple[str, str]:
-    metadata = manifest["metadata"]
-    return metadata.get("creationTimestamp", ""), metadata["name"]

@@ -28,12 +28,15 @@ class TokenPolicy:
         public_host: ``host`` or ``host:port`` of the edge.
         longest_lifetime: The most a request may ask for; it also holds for a request that asks for no
             end. ``None`` sets no limit.
+        most_requests: Requests of one namespace that may have a key; the older ones keep their place.
+            ``None`` sets no limit.
     """
 
     token_namespace: str
     scheme: str
     public_host: str
     longest_lifetime: timedelta | None = None
+    most_requests: int | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> "TokenPolicy":
@@ -48,6 +51,7 @@ class TokenPolicy:
             scheme=settings.public.scheme,
             public_host=settings.public.host,
             longest_lifetime=parse_duration(longest) if longest else None,
+            most_requests=settings.caps.max_token_requests,
         )
 
     def endpoint(self, instance_uid: str) -> str:
@@ -133,6 +137,7 @@ class TokenWorld:
         damaged: Names of Secrets with the request's UID that the edge cannot read as verifiers.
         secret: The state of the customer's Secret.
         now: The time of the pass, aware and in UTC.
+        older_siblings: Requests of the namespace that were there before this one; 0 where no limit is set.
         last_used: When a key of the request was last used, as far as the edge said lately.
     """
 
@@ -142,4 +147,5 @@ class TokenWorld:
     damaged: tuple[str, ...]
     secret: SecretFacts
     now: datetime
+    older_siblings: int = 0
     last_used: datetime | None = None

@@ -78,8 +78,14 @@ class TokenGatherer:
             damaged=damaged,
             secret=secret_facts(secret, request, verifiers) if secret else NoSecret(),
             now=now,
+            older_siblings=self._older_siblings(request),
             last_used=self._usage.of(verifiers, now),
         )
+
+    def _older_siblings(self, request: APITokenRequest) -> int:
+        if self._policy.most_requests is None:
+            return 0
+        return self._world[kinds.API_TOKEN_REQUEST].older_siblings(request.metadata)
 
     async def _instance(self, request: APITokenRequest) -> InstanceFacts | None:
         namespace, name = request.metadata.namespace, request.spec.instance_name

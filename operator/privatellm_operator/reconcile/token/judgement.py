@@ -71,7 +71,8 @@ def judge(world: TokenWorld, policy: TokenPolicy) -> Objection | Grant:
     # A key opens one instance, not a name.
     if world.instance is None:
         return _instance_missing(world, terms)
-    return _undeliverable(world, terms) or Grant(world.instance, terms)
+    objection = _over_quota(world, policy, terms) or _undeliverable(world, terms)
+    return objection or Grant(world.instance, terms)
 
 
 def _expired(terms: Terms, moment: str) -> Objection:
@@ -90,6 +91,21 @@ def _instance_missing(world: TokenWorld, terms: Terms) -> Objection:
         "or delete this request.",
         terms,
         WAITING_SECONDS,
+    )
+
+
+def _over_quota(world: TokenWorld, policy: TokenPolicy, terms: Terms) -> Objection | None:
+    """Object to a first key beyond the platform's number; a lowered number ends no key that lives."""
+    most = policy.most_requests
+    if most is None or world.older_siblings < most or world.verifiers:
+        return None
+    return Objection(
+        Reason.QUOTA_EXCEEDED,
+        f"A namespace may have up to {most} APITokenRequests and this one has {world.older_siblings} "
+        "older ones. Delete one, or ask the platform team for more.",
+        terms,
+        WAITING_SECONDS,
+        ends_keys=False,
     )
 
 

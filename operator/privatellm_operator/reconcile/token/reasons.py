@@ -26,6 +26,9 @@ class Reason(StrEnum):
     SECRETS_FORBIDDEN = "SecretsForbidden"
     """The operator has no right to Secrets in the namespace: it was not onboarded, or no longer is."""
 
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    """The namespace has as many token requests as the platform allows; no key is issued for this one."""
+
     INVALID_DURATION = "InvalidDuration"
     """A duration of the spec cannot be counted with."""
 
@@ -47,6 +50,7 @@ def phase_of(reason: Reason) -> TokenPhase:
             Reason.SECRET_CONFLICT
             | Reason.SECRET_REFUSED
             | Reason.SECRETS_FORBIDDEN
+            | Reason.QUOTA_EXCEEDED
             | Reason.INVALID_DURATION
         ):
             return TokenPhase.FAILED

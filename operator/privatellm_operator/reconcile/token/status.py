@@ -18,6 +18,7 @@ _TOLD_AS_WARNING = frozenset(
         Reason.SECRET_CONFLICT,
         Reason.SECRET_REFUSED,
         Reason.SECRETS_FORBIDDEN,
+        Reason.QUOTA_EXCEEDED,
         Reason.INVALID_DURATION,
     }
 )
