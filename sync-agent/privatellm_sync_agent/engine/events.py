@@ -71,6 +71,12 @@ class EventRecorder:
         self._clock = clock
         self._queue: asyncio.Queue[_Told] = asyncio.Queue(QUEUE_LENGTH)
         self._recent: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        self._is_sending = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every event was sent or given up."""
+        return self._queue.empty() and not self._is_sending
 
     def tell(self, client: KubeClient, about: Manifest, reason: Reason, message: str) -> None:
         """Queue an event unless the same was told a moment ago or the queue is full."""
@@ -83,7 +89,9 @@ class EventRecorder:
         """Send events for ever."""
         while True:
             told = await self._queue.get()
+            self._is_sending = True
             await self._send(told)
+            self._is_sending = False
 
     async def _send(self, told: _Told) -> None:
         for attempt in range(TRIES):

@@ -9,6 +9,7 @@ from privatellm.errors import KubernetesError
 from privatellm.kube import Manifest
 from privatellm_local.kcp.faults import Blow
 from privatellm_local.kcp.kinds import API_BINDING, CORE_EVENT, WORKSPACE
+from privatellm_sync_agent.agent import Agent
 from privatellm_sync_agent.objects.ownership import finalizer_of
 from privatellm_sync_agent.published.spec import PUBLISHED_RESOURCE
 
@@ -330,7 +331,7 @@ async def test_a_settled_world_is_not_written_to(world: World) -> None:
                 {"status": {"phase": "Ready"}},
                 subresource="status",
             )
-        await settled(world, agent, 10)
+        await settled(agent, 10)
         writes: list[str] = []
         world.double.faults.observers.append(
             lambda method, path: writes.append(f"{method} {path}") if method != "GET" else None
@@ -346,7 +347,7 @@ async def test_a_settled_world_is_not_written_to(world: World) -> None:
         await eventually(listed, what="another list")
         for copy in synchronizer.world.copies:
             synchronizer._copy_changed(None, copy)
-        await settled(world, agent, 10)
+        await settled(agent, 10)
         assert writes == []
         assert before == await versions(world)
 
@@ -358,7 +359,7 @@ async def versions(world: World) -> dict[str, str]:
     }
 
 
-async def settled(world: World, agent: Any, count: int) -> None:
+async def settled(agent: Agent, count: int) -> None:
     """Wait until nothing waits, every object has its status and nothing more happens."""
 
     async def look() -> bool:
@@ -369,7 +370,8 @@ async def settled(world: World, agent: Any, count: int) -> None:
             for one in endpoint.primaries
             if (one.get("status") or {}).get("phase") == "Ready"
         ]
-        return synchronizer.queue.is_idle and len(ready) == count
+        idle = synchronizer.queue.is_idle and agent._recorder.is_idle
+        return idle and len(ready) == count
 
     await eventually(look, what="a settled world")
     await asyncio.sleep(0)
