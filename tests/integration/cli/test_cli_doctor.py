@@ -1,0 +1,110 @@
+"""What the doctor and people with few rights see, on the embedded environment."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from admission_tenants import kubeconfig_with, metadata, token_of
+from cli_world import CommandLine, only_line
+from privatellm.kube import KubeClient, kinds
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def stranger(
+    client: KubeClient, cli: CommandLine, kubeconfig: Path, tmp_path: Path
+) -> CommandLine:
+    """Somebody whom the cluster knows and who may do nothing."""
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata(cli.namespace, "stranger"),
+    }
+    await client.create(kinds.SERVICE_ACCOUNT, account)
+    token = await token_of(client, cli.namespace, "stranger")
+    return CommandLine(kubeconfig_with(token, kubeconfig, tmp_path), cli.namespace)
+
+
+def _results(document: dict[str, Any]) -> dict[str, str]:
+    return {finding["part"]: finding["result"] for finding in document["findings"]}
+
+
+def test_an_embedded_environment_is_healthy(cli: CommandLine) -> None:
+    """Every part is seen, down to the edge's own settings."""
+    outcome = cli.run("doctor", "-o", "json")
+    assert outcome.code == 0, outcome.stdout
+
+    results = _results(cli.json("doctor", "-o", "json"))
+
+    assert set(results.values()) <= {"ok", "warning"}
+    for part in ("traefik", "authserver index", "operator's rights", "admission policies"):
+        assert results[part] == "ok"
+
+
+def test_a_missing_platform_has_a_code_of_its_own(cli: CommandLine) -> None:
+    """And every fault says what to do."""
+    outcome = cli.run("doctor", "--system-namespace", cli.namespace)
+
+    assert outcome.code == 13
+    assert "There is no Deployment private-llm-operator" in outcome.stdout
+    assert "-> Install Private LLM" in outcome.stdout
+
+
+async def test_a_stranger_learns_what_cannot_be_seen(stranger: CommandLine) -> None:
+    """Nothing that is hidden counts as healthy, and nothing ends in a traceback."""
+    outcome = await stranger.call("doctor")
+
+    assert outcome.code == 0, outcome.stdout
+    assert "You may not read CustomResourceDefinitions" in outcome.stdout
+    assert "You may not: " in outcome.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("models",),
+        ("list",),
+        ("get", "chat"),
+        ("describe", "chat"),
+        ("logs", "chat"),
+        ("deploy", "chat", "--model", "phi-2"),
+        ("scale", "chat", "--replicas", "1"),
+        ("delete", "chat"),
+        ("env", "chat"),
+        ("chat", "chat", "-m", "x"),
+        ("bench", "chat"),
+        ("token", "create", "chat"),
+        ("token", "list"),
+        ("token", "rotate", "key"),
+        ("token", "rotate", "--all", "--yes"),
+        ("token", "revoke", "key"),
+    ],
+    ids=" ".join,
+)
+async def test_a_missing_right_is_one_line_that_names_it(
+    stranger: CommandLine, command: tuple[str, ...]
+) -> None:
+    """For every command alike."""
+    outcome = await stranger.call(*command)
+
+    assert outcome.code == 9
+    assert "forbidden" in only_line(outcome)
+
+
+def test_names_are_offered_after_tab(cli: CommandLine) -> None:
+    """From the cluster and the namespace that the line names so far."""
+    cli.succeed("deploy", "chat", "--model", "phi-2", "--replicas", "0")
+    words = f"privatellm get --kubeconfig {cli.kubeconfig} -n {cli.namespace} ch"
+    command = str(Path(sys.executable).with_name("privatellm"))
+    asked = {"_PRIVATELLM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "6"}
+
+    offered = subprocess.run(
+        [command], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+
+    assert offered.stdout.split() == ["chat"]

@@ -1,0 +1,145 @@
+"""Ordering, looking, scaling and deleting by the command line, on the embedded environment."""
+
+import time
+
+import pytest
+
+from cli_world import CommandLine, only_line
+from customer import MODEL
+from privatellm.kube import KubeClient, kinds
+
+pytestmark = pytest.mark.integration
+
+
+def test_a_customer_orders_looks_scales_and_deletes(cli: CommandLine) -> None:
+    """The whole life of a private LLM, without any YAML."""
+    ordered = cli.run("deploy", "chat", "--model", MODEL, "--wait")
+    assert ordered.code == 0, ordered.stderr
+    assert f"{cli.namespace}/chat ordered." in ordered.stdout
+    assert "token create" in ordered.stdout
+    assert "unchanged" in cli.succeed("deploy", "chat", "--model", MODEL)
+
+    (listed,) = cli.json("list", "-o", "json")["items"]
+    shown = cli.json("get", "chat", "-o", "json")
+    assert listed["metadata"]["uid"] == shown["metadata"]["uid"]
+    assert shown["status"]["phase"] == "Ready"
+    assert cli.succeed("get", "chat").splitlines()[1].split()[:4] == ["chat", MODEL, "Ready", "1/1"]
+    assert "llama" in cli.succeed("logs", "chat").lower()
+    assert '"event": "progress"' in cli.succeed("logs", "chat", "-c", "fetch-model")
+    assert len(cli.succeed("logs", "chat", "--tail", "2").splitlines()) == 2
+
+    described = cli.succeed("describe", "chat")
+    assert "RouteProgrammed" in described
+    assert "llama-server   running, ready" in described
+    assert "Not ready" not in described
+
+    assert "Stopped." in cli.succeed("scale", "chat", "--replicas", "0", "--wait")
+    assert "privatellm scale" in cli.succeed("describe", "chat")
+    stopped = cli.run("logs", "chat")
+    assert stopped.code == 9
+    assert "has no server" in only_line(stopped)
+
+    assert f"{cli.namespace}/chat deleted." in cli.succeed("delete", "chat")
+    absent = cli.run("delete", "chat")
+    assert absent.code == 9
+    assert cli.run("delete", "chat", "--ignore-not-found").code == 0
+    assert "There is no private LLM" in cli.run("list").stderr
+
+
+def test_orders_and_scaling_do_not_undo_each_other(cli: CommandLine) -> None:
+    """Replicas that a later command set are kept by an order that does not name any."""
+    cli.succeed("deploy", "chat", "--model", MODEL, "--replicas", "0")
+    cli.succeed("scale", "chat", "--replicas", "2")
+    cli.succeed("deploy", "chat", "--model", "tinyllama")
+    assert cli.json("get", "chat", "-o", "json")["spec"]["replicas"] == 2
+
+    cli.succeed("deploy", "chat", "--model", "tinyllama", "--replicas", "0")
+    cli.succeed("deploy", "chat", "--model", MODEL)
+
+    spec = cli.json("get", "chat", "-o", "json")["spec"]
+    assert (spec["replicas"], spec["model"]) == (0, MODEL)
+
+
+async def test_a_field_of_another_manager_is_taken_over_only_on_purpose(
+    client: KubeClient, cli: CommandLine
+) -> None:
+    """A GitOps controller and a person do not fight unnoticed."""
+    manifest = {
+        "apiVersion": kinds.LLM_INSTANCE.api_version,
+        "kind": "LLMInstance",
+        "metadata": {"name": "chat", "namespace": cli.namespace},
+        "spec": {"model": MODEL, "replicas": 0},
+    }
+    await client.apply(kinds.LLM_INSTANCE, manifest, field_manager="flux")
+
+    refused = await cli.call("deploy", "chat", "--model", "tinyllama")
+    taken = await cli.call("deploy", "chat", "--model", "tinyllama", "--force-conflicts")
+
+    assert refused.code == 9
+    assert "flux" in only_line(refused)
+    assert "--force-conflicts" in only_line(refused)
+    assert taken.code == 0
+
+
+async def test_a_model_that_cannot_be_fetched_ends_the_wait_with_the_cause(
+    client: KubeClient, cli: CommandLine
+) -> None:
+    """In one sentence, within a minute, and not with a time-out."""
+    catalogue = await client.get(kinds.LLM_MODEL, MODEL)
+    assert catalogue is not None
+    name = f"broken-{cli.namespace}"
+    broken = {
+        "apiVersion": kinds.LLM_MODEL.api_version,
+        "kind": "LLMModel",
+        "metadata": {"name": name},
+        "spec": catalogue["spec"] | {"sha256": "0" * 64},
+    }
+    await client.create(kinds.LLM_MODEL, broken)
+    try:
+        began = time.monotonic()
+        outcome = await cli.call("deploy", "chat", "--model", name, "--wait")
+        took = time.monotonic() - began
+        described = await cli.call("describe", "chat", "-o", "json")
+        await cli.call("delete", "chat")
+    finally:
+        await client.delete(kinds.LLM_MODEL, name)
+
+    assert outcome.code == 11
+    assert "sha256" in only_line(outcome).lower() or "checksum" in only_line(outcome).lower()
+    assert took < 60
+    assert '"reason": "ChecksumMismatch"' in described.stdout
+
+
+def test_what_will_not_be_there_in_time_is_told_as_that(cli: CommandLine) -> None:
+    """A slow start is no failure, and has a code of its own."""
+    outcome = cli.run("deploy", "chat", "--model", MODEL, "--wait", "--timeout", "1")
+
+    assert outcome.code == 12
+    assert "--timeout" in only_line(outcome)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("get", "nope"),
+        ("describe", "nope"),
+        ("logs", "nope"),
+        ("scale", "nope", "--replicas", "1"),
+        ("delete", "nope"),
+        ("chat", "nope", "-m", "x"),
+        ("bench", "nope"),
+        ("token", "create", "nope"),
+        ("token", "rotate", "nope"),
+        ("token", "revoke", "nope"),
+        ("deploy", "chat", "--model", "nope"),
+    ],
+    ids=" ".join,
+)
+def test_an_unknown_name_is_told_with_the_known_ones(
+    cli: CommandLine, command: tuple[str, ...]
+) -> None:
+    """For every command alike."""
+    outcome = cli.run(*command)
+
+    assert outcome.code == 9
+    assert "There is no LLM" in only_line(outcome) or "no APITokenRequest" in only_line(outcome)
