@@ -61,7 +61,7 @@ def test_an_unknown_value_is_refused(name: str, group: Schema) -> None:
     assert group["additionalProperties"] is (name == "Global")
 
 
-NULLABLE = {"replicas", "maxInstances", "topologySpreadConstraints"}
+NULLABLE = {"replicas", "maxInstances", "maxTokenRequests", "topologySpreadConstraints"}
 """What may be unset: somebody else decides then."""
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from privatellm_local.build import builder, commands, programs, toolchain
 from privatellm_local.build.output import BuildState
-from privatellm_local.build.programs import PROGRAMS, Program
+from privatellm_local.build.programs import HELM, HELM_VERSION, PROGRAMS, Program
 from privatellm_local.build.toolchain import Toolchain
 from privatellm_local.errors import BuildError
 from privatellm_local.machine import GIBIBYTE
@@ -76,7 +76,7 @@ def test_another_go_builds_another_program() -> None:
 
 def test_the_modules_that_pin_everything_are_part_of_the_package() -> None:
     """And they name exactly the programs that are built."""
-    for program in PROGRAMS:
+    for program in (*PROGRAMS, HELM):
         text = (program.directory / "go.mod").read_text()
         assert program.package in text
         assert (program.directory / "go.sum").stat().st_size > 1000
@@ -84,6 +84,19 @@ def test_the_modules_that_pin_everything_are_part_of_the_package() -> None:
         f"k8s.io/kubernetes {programs.KUBERNETES_VERSION}"
         in (programs.MODULES / "kubernetes" / "go.mod").read_text()
     )
+    assert f"helm.sh/helm/v4 {HELM_VERSION}" in (HELM.directory / "go.mod").read_text()
+
+
+async def test_a_program_is_missing_for_those_who_asked_for_it(
+    cache: CachePaths, chain: Toolchain
+) -> None:
+    """An environment starts without Helm, which only tests of the chart build."""
+    place = builder.cached(cache, chain, HELM)
+    _executables(place.parent, [place.name])
+
+    assert builder.missing(PROGRAMS, cache, chain) == PROGRAMS
+    assert builder.missing((HELM,), cache, chain) == ()
+    assert await builder.ensure_built((HELM,), cache, SilentProgress(), {}) == (place,)
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,11 @@ def test_an_environment_is_complete_with_the_supervisor_that_up_finished_with(
     assert completion.is_complete(paths, demo=False)
     assert not completion.is_complete(paths, demo=True)
 
+    completion.record(paths, current, demo=False, platform=False)
+
+    assert completion.is_complete(paths, demo=False, platform=False)
+    assert not completion.is_complete(paths, demo=False)
+
 
 def test_an_upgrade_makes_an_environment_incomplete(
     paths: StatePaths, publish: Publish, monkeypatch: pytest.MonkeyPatch

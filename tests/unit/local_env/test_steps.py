@@ -60,6 +60,17 @@ def test_the_demo_is_the_last_step_when_it_is_wanted(paths: StatePaths, cache: C
     assert [step.name for step in with_demo] == [*(step.name for step in without), "demo"]
 
 
+def test_without_the_platform_there_is_a_cluster_and_nothing_of_ours(
+    paths: StatePaths, cache: CachePaths
+) -> None:
+    """A demo needs the platform, so there is none either."""
+    bare = steps.steps_for(Options(paths, cache, platform=False))
+    whole = steps.steps_for(Options(paths, cache))
+
+    assert whole[: len(bare)] == bare
+    assert [step.name for step in whole[len(bare) :]] == ["models", "platform", "demo"]
+
+
 def test_the_host_node_understands_its_configuration(
     paths: StatePaths, cache: CachePaths, plan: AddressPlan
 ) -> None:
