@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,13 @@ def test_the_operators_own_settings_say_how_the_edge_must_look() -> None:
     assert found.ingress_class == "edge"
     assert found.entry_points == ("web", "websecure")
     assert installation_of(None, "sys") == Installation("sys")
+
+
+def test_every_setting_is_in_the_guide() -> None:
+    """Whoever's Traefik cannot be seen compares by hand."""
+    guide = (Path(__file__).parents[3] / "docs" / "how-to" / "use-the-cli.md").read_text().lower()
+    installation = Installation("s", settings={"PRIVATE_LLM_ENTRY_POINTS": "NAME"})
+
+    for setting in wanted_settings(installation):
+        name = re.sub(r"allowencoded\w+", "allowencoded*", setting.name)
+        assert f"`{name}` | " in guide
