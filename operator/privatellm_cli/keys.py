@@ -1,7 +1,8 @@
 """Wait for the key of a token request and read it from its Secret.
 
-A key is there when the request's status names its id *and* the Secret holds the key of that id: the
-operator reserves the id before it delivers the key, so either alone can be ahead of the other.
+A key is there when the request's status names its id and its terms *and* the Secret holds the key of that
+id: the operator reserves the id before it delivers the key, and writes the terms after it, so each of them
+alone can be ahead of the others.
 """
 
 import asyncio
@@ -125,7 +126,7 @@ async def _delivered(
     cluster: Cluster, request: APITokenRequest, other_than: str | None
 ) -> Key | None:
     key_id, metadata = request.status.key_id, request.metadata
-    if not key_id or key_id == other_than:
+    if not key_id or key_id == other_than or not request.status.issued_at:
         return None
     secret_name = token_secret_name(metadata.name)
     try:

@@ -12,7 +12,11 @@ from admission_tenants import kubeconfig_with, metadata, token_of
 from cli_world import CommandLine, only_line
 from privatellm.kube import KubeClient, kinds
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    # Each command is a process of its own, which takes a busy machine seconds to start.
+    pytest.mark.timeout(600),
+]
 
 
 @pytest.fixture

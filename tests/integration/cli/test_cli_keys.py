@@ -11,7 +11,11 @@ from cli_world import CommandLine, only_line
 from customer import MODEL, Credentials, until_routed
 from privatellm.kube import KubeClient, kinds
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    # Each command is a process of its own, which takes a busy machine seconds to start.
+    pytest.mark.timeout(600),
+]
 
 
 @pytest.fixture

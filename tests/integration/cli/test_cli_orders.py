@@ -8,7 +8,11 @@ from cli_world import CommandLine, only_line
 from customer import MODEL
 from privatellm.kube import KubeClient, kinds
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    # Each command is a process of its own, which takes a busy machine seconds to start.
+    pytest.mark.timeout(600),
+]
 
 
 def test_a_customer_orders_looks_scales_and_deletes(cli: CommandLine) -> None:

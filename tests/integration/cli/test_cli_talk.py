@@ -12,7 +12,11 @@ import pytest
 from cli_world import LIKELIEST_LINE, CommandLine, only_line
 from customer import MODEL
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    # Each command is a process of its own, which takes a busy machine seconds to start.
+    pytest.mark.timeout(600),
+]
 
 
 @pytest.fixture
