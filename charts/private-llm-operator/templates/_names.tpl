@@ -14,7 +14,11 @@ namespace, so that releases in two namespaces do not meet.
 {{- end }}
 
 {{- define "private-llm.tokenNamespace" -}}
-{{- .Values.tokens.namespace | default (printf "%s-tokens" (trimSuffix "-system" .Release.Namespace)) }}
+{{- $name := .Values.tokens.namespace | default (printf "%s-tokens" (trimSuffix "-system" .Release.Namespace)) }}
+{{- if eq $name .Release.Namespace }}
+  {{- printf "tokens.namespace must be a namespace of its own, because nobody but the operator may write Secrets there; got the release's namespace %q. Leave it empty, or name another one." $name | fail }}
+{{- end }}
+{{- $name }}
 {{- end }}
 
 {{- define "private-llm.ingressClass" -}}

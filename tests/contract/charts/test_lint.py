@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 import chart_helm
-from chart_helm import CHART, Helm, HelmError
+from chart_helm import CHART, NAMESPACE, Helm, HelmError
 
 PRESETS = sorted((CHART / "presets").glob("*.yaml"))
 
@@ -45,6 +45,12 @@ def test_helm_refuses_what_the_schema_forbids(
     """And names the value."""
     with pytest.raises(HelmError, match=said):
         helm.template(values)
+
+
+def test_keys_do_not_live_in_the_releases_namespace(helm: Helm) -> None:
+    """Nobody but the operator writes Secrets where they live, not even Helm."""
+    with pytest.raises(HelmError, match="must be a namespace of its own"):
+        helm.template({"tokens": {"namespace": NAMESPACE}})
 
 
 def test_an_umbrella_chart_may_have_globals_of_its_own(helm: Helm) -> None:

@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings
 import chart_helm
 from chart_helm import Helm, Manifest
 from privatellm_authserver.settings import Settings as AuthserverSettings
-from privatellm_operator import settings as operator_settings
+from privatellm_operator.settings import PodSettings
 from privatellm_operator.settings import Settings as OperatorSettings
 
 EVERYTHING: dict[str, Any] = {
@@ -136,10 +136,11 @@ NOT_OURS = {"SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
 def test_no_variable_is_written_for_nobody(helm: Helm) -> None:
     """And no setting of the operator is out of the chart's reach."""
     objects = helm.template(EVERYTHING)
-    operator = set().union(*map(variables_of, operator_settings._GROUPS))
+    groups = (type(getattr(OperatorSettings(), name)) for name in OperatorSettings.model_fields)
+    operator = {name for group in groups for name in variables_of(group)}
     written = environment(objects, "operator").keys() - NOT_OURS
 
-    assert written == operator - variables_of(operator_settings.PodSettings)
+    assert written == operator - variables_of(PodSettings)
     assert environment(objects, "authserver").keys() - NOT_OURS == variables_of(AuthserverSettings)
 
 

@@ -29,9 +29,10 @@ async def bind(client: KubeClient, namespace: str, role: str) -> str:
 
 
 async def may(kubeconfig: Path, user: str, namespace: str, verb: str, resource: str) -> bool:
-    """Ask the API server."""
-    asked = ("auth", "can-i", verb, resource, "-n", namespace, "--as", user)
-    return (await kubectl(kubeconfig, *asked)).stdout.strip() == "yes"
+    """Ask the API server; what follows a slash is a subresource."""
+    kind, _, subresource = resource.partition("/")
+    asked = ("auth", "can-i", verb, kind, f"--subresource={subresource}", "-n", namespace)
+    return (await kubectl(kubeconfig, *asked, "--as", user)).stdout.strip() == "yes"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ async def test_an_upgrade_brings_new_fields_and_a_rollback_takes_them_back(
     assert not await has_description(client)
     await order(client, customer, "chat")
     credentials = await ask_for_key(client, customer, "key", "chat")
-    platform_key = await client.get(kinds.SECRET, KEY, clean.namespace)
+    platform_key = await _platform_key(client, clean.namespace)
     before = await _uids(client, customer)
 
     await clean.upgrade()
@@ -80,10 +80,17 @@ async def test_an_upgrade_brings_new_fields_and_a_rollback_takes_them_back(
     await clean.rollback(1)
 
     assert not await has_description(client)
-    assert await client.get(kinds.SECRET, KEY, clean.namespace) == platform_key
+    assert await _platform_key(client, clean.namespace) == platform_key
     assert await _uids(client, customer) == before
     await until_phase(client, kinds.LLM_INSTANCE, customer, "chat", "Ready")
     await answers(credentials)
+
+
+async def _platform_key(client: KubeClient, namespace: str) -> dict[str, str]:
+    secret = await client.get(kinds.SECRET, KEY, namespace)
+    assert secret is not None
+    data: dict[str, str] = secret["data"]
+    return data
 
 
 async def _uids(client: KubeClient, namespace: str) -> dict[str, str]:
