@@ -335,7 +335,7 @@ class Settings(BaseModel):
         return self.watch.namespaces or (None,)
 
 
-_GROUPS: tuple[type[BaseSettings], ...] = (
+GROUPS: tuple[type[BaseSettings], ...] = (
     PublicSettings,
     PodSettings,
     EdgeSettings,
@@ -348,11 +348,12 @@ _GROUPS: tuple[type[BaseSettings], ...] = (
     ListenerSettings,
     LogSettings,
 )
+"""Every group of settings, in the order in which people read about them."""
 
 
 def _faults(error: ValidationError) -> str:
     """Name the variables, because a person sets variables and not fields."""
-    prefix = {group.__name__: group.model_config.get("env_prefix", "") for group in _GROUPS}
+    prefix = {group.__name__: group.model_config.get("env_prefix", "") for group in GROUPS}
     return "; ".join(
         f"{prefix.get(error.title, '')}{'_'.join(map(str, fault['loc']))}".upper()
         + f": {fault['msg']}, got {fault['input']!r}"

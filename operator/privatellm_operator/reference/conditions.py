@@ -1,0 +1,53 @@
+"""``docs/reference/conditions.md``: every reason that a condition or an event can carry."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from privatellm_operator.fetcher import errors
+from privatellm_operator.reconcile.instance import reasons as instance
+from privatellm_operator.reconcile.model import reasons as model
+from privatellm_operator.reconcile.token import reasons as token
+from privatellm_operator.reference.docstrings import attribute_texts, in_markdown
+
+_HEADER = """\
+# Conditions and their reasons
+
+Generated from the code by `make crds`; a test compares. A condition's message says in one sentence what
+is wrong and what to do; its reason is for machines and does not change between releases without notice.
+Events carry the same reasons. Reasons of a failed fetch appear in the `ModelAvailable` and `Ready`
+conditions of an `LLMInstance`, and in those of an `LLMModel` that the platform fetches itself.
+
+| object | reason | what it means |
+|---|---|---|
+"""
+
+FETCH = "fetch of a model"
+
+_ENUMS: tuple[tuple[str, type[StrEnum]], ...] = (
+    ("LLMInstance", instance.Reason),
+    ("APITokenRequest", token.Reason),
+    ("LLMModel", model.Reason),
+)
+
+
+def conditions_page() -> str:
+    """Return the page."""
+    rows = (f"| {kind} | `{reason}` | {in_markdown(text)} |\n" for kind, reason, text in reasons())
+    return _HEADER + "".join(rows)
+
+
+def reasons() -> Iterator[tuple[str, str, str]]:
+    """Yield object, reason and meaning.
+
+    Raises:
+        KeyError: when a reason has no text.
+    """
+    for kind, enum in _ENUMS:
+        texts = attribute_texts(enum)
+        yield from ((kind, member.value, texts[member.name]) for member in enum)
+    meanings = {error.reason: _first_line(error) for error in errors.FetchError.__subclasses__()}
+    yield from ((FETCH, reason.value, meanings[reason]) for reason in errors.FetchReason)
+
+
+def _first_line(error: type[errors.FetchError]) -> str:
+    return (error.__doc__ or "").partition("\n")[0]
