@@ -42,7 +42,7 @@ metrics:
 providers:
   providersThrottleDuration: 500ms
   {{- if .Values.tls.secretName }}
-  file: {filename: /etc/traefik/certificates.yaml}
+  file: {filename: /certificates-file/certificates.yaml}
   {{- end }}
   kubernetesIngress:
     ingressClass: {{ include "private-llm.ingressClass" . }}
@@ -61,6 +61,25 @@ providers:
 serversTransport:
   # A completion that is not streamed sends its headers when it is finished.
   forwardingTimeouts: {dialTimeout: 5s, responseHeaderTimeout: 0s}
+{{- end }}
+
+{{/*
+Options as flags, which show in the Deployment what the edge runs with (`privatellm doctor` reads them there).
+Takes path and options.
+*/}}
+{{- define "private-llm.edge.flags" -}}
+{{- range $name, $value := .options }}
+{{- $path := printf "%s.%s" $.path $name | trimPrefix "." }}
+{{- if kindIs "map" $value }}
+{{- include "private-llm.edge.flags" (dict "path" $path "options" $value) }}
+{{- else if kindIs "slice" $value }}
+{{- with $value }}
+- {{ printf "--%s=%s" $path (join "," .) | quote }}
+{{- end }}
+{{- else }}
+- {{ printf "--%s=%v" $path $value | quote }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "private-llm.edge.entryPoint" -}}
