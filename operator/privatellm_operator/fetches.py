@@ -131,7 +131,7 @@ def is_fetching(pod: Manifest, fetcher: str, field: str) -> bool:
     """
     status = pod.get("status") or {}
     statuses = status.get(field) or ()
-    runs = any(s["name"] == fetcher and (s.get("state") or {}).get("running") for s in statuses)
+    runs = any(s["name"] == fetcher and "running" in (s.get("state") or {}) for s in statuses)
     return runs and bool(status.get("podIP"))
 
 

@@ -1,0 +1,115 @@
+"""What is shown of a running fetch, and how often that changes."""
+
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import operator_objects
+from operator_objects import NOW, model, pod, with_deployment_status, world
+from privatellm.api.llm_instance import InstanceCondition
+from privatellm.conditions import find
+from privatellm_operator.fetches import (
+    STEP_PERCENT,
+    STEP_SECONDS,
+    FetchProgress,
+    ProgressBoard,
+    ask_all,
+    is_fetching,
+    is_worth_a_write,
+    parse_progress,
+)
+from privatellm_operator.reconcile.instance.facts import InstanceWorld
+from privatellm_operator.reconcile.instance.status import Outcome, status_of
+from privatellm_operator.render.source import model_path, source_digest
+
+GIGABYTE = 10**9
+
+
+@pytest.mark.parametrize(
+    ("progress", "text"),
+    [
+        (FetchProgress(42 * GIGABYTE // 100, GIGABYTE, 85_000_000), "42 % of 1.0 GB at 85 MB/s"),
+        (FetchProgress(5_000_000), "5 MB"),
+        (FetchProgress(2 * GIGABYTE, GIGABYTE), "100 % of 1.0 GB"),
+    ],
+)
+def test_progress_reads_like_a_sentence(progress: FetchProgress, text: str) -> None:
+    """As much as is known, and never more than everything."""
+    assert progress.text == text
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text() | st.integers(), st.lists))
+def test_no_answer_of_a_pod_can_be_more_than_bounded_numbers(value: object) -> None:
+    """It comes out of a tenant's namespace."""
+    parsed = parse_progress({"bytes": value, "total_bytes": value, "bytes_per_second": value})
+    assert parsed is None or len(parsed.text) < 60
+    assert parse_progress(value) is None
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=50), st.integers(1, 5))
+def test_writes_are_bounded_by_steps_of_percent_and_time(steps: list[int], pause: int) -> None:
+    """Whatever a fetch does: at most one change for each 10 percent or 15 seconds."""
+    board, now, shown = ProgressBoard(), NOW, []
+    for done in sorted(steps):
+        if board.note("pod", FetchProgress(done, 1000), now):
+            shown.append((done, now))
+        now += timedelta(seconds=pause)
+    for (earlier, at), (later, then) in pairwise(shown):
+        is_step = (later - earlier) / 10 >= STEP_PERCENT
+        assert is_step or (then - at).total_seconds() >= STEP_SECONDS
+
+
+def test_the_same_progress_is_no_news_however_old_it_is() -> None:
+    """A fetch that stands still writes nothing."""
+    still = FetchProgress(1, 100)
+    assert not is_worth_a_write(still, still, 10**6)
+
+
+def test_only_a_running_fetcher_with_an_address_is_asked() -> None:
+    """The others have nothing to say."""
+    running: dict[str, Any] = {"state": {"running": {}}}
+    assert is_fetching(pod(init=running, podIP="10.0.0.1"), "fetch-model", "initContainerStatuses")
+    assert not is_fetching(pod(init=running), "fetch-model", "initContainerStatuses")
+    done = pod(init={"state": {"terminated": {"exitCode": 0}}}, podIP="10.0.0.1")
+    assert not is_fetching(done, "fetch-model", "initContainerStatuses")
+
+
+async def test_a_pod_that_does_not_answer_says_nothing() -> None:
+    """A network that lets nobody ask costs a message, not a pass."""
+    silent = pod(podIP="127.0.0.1")
+    silent["metadata"]["uid"] = "u"
+    assert await ask_all([silent], port=1) == {}
+
+
+def _model_available(seen: InstanceWorld) -> tuple[str, str]:
+    status = status_of(seen, Outcome(), operator_objects.settings().public)
+    found = find(status.conditions, InstanceCondition.MODEL_AVAILABLE)
+    assert found is not None
+    return found.reason, found.message
+
+
+def test_a_server_of_other_bytes_than_recorded_is_told_with_both_digests() -> None:
+    """It began before the record; it goes on, and somebody has to decide."""
+    status = model().status.model_copy(
+        update={"sha256": "a" * 64, "recorded_for": source_digest(model())}
+    )
+    served = model().model_copy(update={"status": status})
+    report = f'{{"sha256": "{"b" * 64}", "sizeBytes": 1}}'
+    strange = pod(init={"state": {"terminated": {"exitCode": 0, "message": report}}})
+    strange["spec"] = {"initContainers": [{"args": ["--output", model_path(served)]}]}
+    live = with_deployment_status(
+        operator_objects.children(operator_objects.facts(served=served)),
+        **operator_objects.rolled_out(1),
+    )
+    seen = world(served=served, live=live, pods=[strange])
+
+    reason, message = _model_available(seen)
+
+    assert reason == "ChecksumMismatch"
+    assert "a" * 64 in message
+    assert "b" * 64 in message
+    assert status_of(seen, Outcome(), operator_objects.settings().public).phase == "Degraded"
