@@ -29,8 +29,8 @@ class FragileClient(KubeClient):
         writes: Those that changed something.
     """
 
-    def __init__(self, credentials: Credentials) -> None:
-        super().__init__(credentials)
+    def __init__(self, credentials: Credentials, **options: Any) -> None:
+        super().__init__(credentials, **options)
         self.sent: list[tuple[str, str]] = []
         self.writes: list[tuple[str, str]] = []
         self._death: tuple[int, Moment] | None = None

@@ -1,5 +1,6 @@
 """A control plane without an operator, Traefik's kinds, a fresh tenant, and the passes to run."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,24 +15,33 @@ from privatellm_local.edge.definitions import definitions
 from token_crash import FragileClient
 
 
-@pytest.fixture
-async def client(bare_kubeconfig: Path) -> AsyncIterator[KubeClient]:
-    """An administrator's client to a cluster that knows Traefik's kinds and the tests' model."""
-    async with await KubeClient.connect(bare_kubeconfig) as connected:
+@pytest.fixture(scope="session")
+def furnished_kubeconfig(bare_kubeconfig: Path) -> Path:
+    """The administrator's kubeconfig of a cluster that knows Traefik's kinds and the tests' model."""
+    asyncio.run(_furnish(bare_kubeconfig))
+    return bare_kubeconfig
+
+
+async def _furnish(kubeconfig: Path) -> None:
+    async with await KubeClient.connect(kubeconfig) as client:
         for definition in definitions():
-            await connected.apply(
-                kinds.CUSTOM_RESOURCE_DEFINITION, definition, field_manager="tests"
-            )
-        await connected.apply(kinds.LLM_MODEL, catalogue_entry(MODEL), field_manager="tests")
+            await client.apply(kinds.CUSTOM_RESOURCE_DEFINITION, definition, field_manager="tests")
+        await client.apply(kinds.LLM_MODEL, catalogue_entry(MODEL), field_manager="tests")
 
         async def served() -> bool:
             try:
-                await connected.list(kinds.MIDDLEWARE)
+                await client.list(kinds.MIDDLEWARE)
             except KubernetesError:
                 return False
             return True
 
-        await eventually(served, what="Traefik's kinds")
+        await eventually(served, within=60, what="Traefik's kinds")
+
+
+@pytest.fixture
+async def client(furnished_kubeconfig: Path) -> AsyncIterator[KubeClient]:
+    """An administrator's client."""
+    async with await KubeClient.connect(furnished_kubeconfig) as connected:
         yield connected
 
 

@@ -15,6 +15,7 @@ from operator_passes import (
 from privatellm import labels
 from privatellm.errors import ConflictError, UnavailableError
 from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm_operator.settings import CapSettings
 from token_crash import Crash, FragileClient, Moment
 
 pytestmark = pytest.mark.integration
@@ -22,12 +23,29 @@ pytestmark = pytest.mark.integration
 WRITES_OF_A_NEW_INSTANCE = 7
 """The finalizer, five children and the status."""
 
+WRITES_OF_A_CHANGE = 4
+"""The budget of disruptions, the Service, the Deployment and the status."""
+
 
 async def _status(client: KubeClient, namespace: str, name: str = "chat") -> dict[str, Any]:
     found = await client.get(kinds.LLM_INSTANCE, name, namespace)
     assert found is not None
     status: dict[str, Any] = found["status"]
     return status
+
+
+async def _reasons(client: KubeClient, namespace: str, name: str) -> dict[str, str]:
+    """Return every condition's reason by its type."""
+    conditions = (await _status(client, namespace, name))["conditions"]
+    return {condition["type"]: condition["reason"] for condition in conditions}
+
+
+def _cuts(writes: int) -> list[tuple[int, Moment]]:
+    """Return every state in which a pass of so many writes can be cut.
+
+    What a restarted operator finds is the same right after a write and right before the next one.
+    """
+    return [(0, Moment.BEFORE), *((write, Moment.AFTER) for write in range(writes))]
 
 
 def _reason(status: dict[str, Any], kind: str) -> str:
@@ -83,6 +101,7 @@ async def _break(client: KubeClient, namespace: str, kind: kinds.Kind) -> None:
         kinds.INGRESS: {"spec": {"ingressClassName": "other"}},
         kinds.NETWORK_POLICY: {"spec": {"ingress": [{}]}},
         kinds.SECRET: {"data": {"api-key": "ZXZpbA=="}},
+        kinds.POD_DISRUPTION_BUDGET: {"spec": {"maxUnavailable": 2}},
     }
     name = "chat-llama-key" if kind is kinds.SECRET else "chat-llama"
     await client.patch(kind, name, namespace, patches[kind])
@@ -94,6 +113,7 @@ OWNED = (
     kinds.INGRESS,
     kinds.NETWORK_POLICY,
     kinds.SECRET,
+    kinds.POD_DISRUPTION_BUDGET,
 )
 
 
@@ -106,7 +126,7 @@ async def test_drift_on_every_owned_kind_is_repaired(
     kind: kinds.Kind,
 ) -> None:
     """One write mends it, and a deleted child comes back."""
-    await client.create(kinds.LLM_INSTANCE, order(tenant))
+    await client.create(kinds.LLM_INSTANCE, order(tenant, replicas=2))
     await operator.reconcile(tenant, "chat")
     before = await children_of(client, tenant)
 
@@ -241,6 +261,53 @@ async def test_a_wrong_change_leaves_what_runs_alone(
     assert (await _status(client, tenant))["phase"] == "Failed"
 
 
+async def test_replicas_belong_to_whoever_scales_the_instance(
+    client: KubeClient, fragile: FragileClient, operator: InstanceOperator, tenant: str
+) -> None:
+    """An autoscaler writes the scale subresource; the operator follows and never writes the spec."""
+    await client.create(kinds.LLM_INSTANCE, order(tenant, replicas=1))
+    await operator.reconcile(tenant, "chat")
+    path = kinds.LLM_INSTANCE.path(tenant, "chat", "scale")
+    for replicas in (4, 2):
+        scale = await client.request("GET", path)
+        await client.request("PUT", path, body=scale | {"spec": {"replicas": replicas}})
+        await operator.reconcile(tenant, "chat")
+        deployment = await client.get(kinds.DEPLOYMENT, "chat-llama", tenant)
+        assert deployment is not None
+        assert deployment["spec"]["replicas"] == replicas
+
+    fragile.forget()
+    await operator.reconcile(tenant, "chat")
+    assert fragile.writes == []
+    found = await client.get(kinds.LLM_INSTANCE, "chat", tenant)
+    assert found is not None
+    fields = found["metadata"]["managedFields"]
+    ours = [entry["fieldsV1"] for entry in fields if entry["manager"] == labels.FIELD_MANAGER]
+    assert ours
+    assert all("f:spec" not in entry for entry in ours)
+
+
+async def test_an_instance_beyond_the_quota_waits_for_room(
+    client: KubeClient, fragile: FragileClient, tenant: str, system: str
+) -> None:
+    """The older one keeps its place; the younger one says why, and is served when the older one goes."""
+    operator = InstanceOperator(fragile, system, caps=CapSettings(max_instances=1))
+    await operator.equip()
+    await client.create(kinds.LLM_INSTANCE, order(tenant, "a-first"))
+    await operator.reconcile(tenant, "a-first")
+    await client.create(kinds.LLM_INSTANCE, order(tenant, "b-second"))
+    again = await operator.reconcile(tenant, "b-second")
+
+    assert again is not None
+    assert _reason(await _status(client, tenant, "b-second"), "Accepted") == "QuotaExceeded"
+    assert (await _status(client, tenant, "a-first"))["phase"] == "Stopped"
+
+    await client.delete(kinds.LLM_INSTANCE, "a-first", tenant)
+    await operator.reconcile(tenant, "a-first")
+    await operator.reconcile(tenant, "b-second")
+    assert (await _status(client, tenant, "b-second"))["phase"] == "Stopped"
+
+
 async def test_keys_end_before_an_instance_disappears(
     client: KubeClient, operator: InstanceOperator, tenant: str
 ) -> None:
@@ -281,67 +348,55 @@ async def test_somebody_elses_finalizer_shows_as_terminating(
     await client.patch(kinds.LLM_INSTANCE, "chat", tenant, {"metadata": {"finalizers": []}})
 
 
-@pytest.mark.parametrize("moment", Moment)
-@pytest.mark.parametrize("write", range(WRITES_OF_A_NEW_INSTANCE))
 async def test_a_creation_that_is_cut_anywhere_ends_in_the_same_world(
-    client: KubeClient,
-    fragile: FragileClient,
-    operator: InstanceOperator,
-    tenant: str,
-    system: str,
-    write: int,
-    moment: Moment,
+    client: KubeClient, fragile: FragileClient, operator: InstanceOperator, tenant: str, system: str
 ) -> None:
     """The process ends around each write; the next one finishes."""
     await client.create(kinds.LLM_INSTANCE, order(tenant, "whole"))
     await operator.reconcile(tenant, "whole")
-    await client.create(kinds.LLM_INSTANCE, order(tenant, "cutup"))
-    await operator.look()
+    whole = await _reasons(client, tenant, "whole")
 
-    fragile.die_at(write, moment)
-    with pytest.raises(Crash):
-        await operator.reconcile(tenant, "cutup")
-    fragile.forget()
-    restarted = InstanceOperator(fragile, system)
-    await _settle(restarted, tenant, "cutup")
+    for number, (write, moment) in enumerate(_cuts(WRITES_OF_A_NEW_INSTANCE)):
+        name = f"cut-{number}"
+        await client.create(kinds.LLM_INSTANCE, order(tenant, name))
+        await operator.look()
+        fragile.die_at(write, moment)
+        with pytest.raises(Crash):
+            await operator.without_looking(tenant, name)
+        fragile.forget()
+        operator = InstanceOperator(fragile, system)
+        await _settle(operator, tenant, name)
 
-    whole, cut = await _status(client, tenant, "whole"), await _status(client, tenant, "cutup")
-    for kind in ("Accepted", "ModelAvailable", "RouteProgrammed", "Ready"):
-        assert _reason(cut, kind) == _reason(whole, kind)
-    assert len(await children_of(client, tenant)) == 10
-    fragile.forget()
-    await restarted.reconcile(tenant, "cutup")
-    assert fragile.writes == []
+        assert await _reasons(client, tenant, name) == whole, f"cut {moment.name} write {write}"
+        fragile.forget()
+        await operator.reconcile(tenant, name)
+        assert fragile.writes == []
+    assert len(await children_of(client, tenant)) == 5 * (number + 2)
 
 
-@pytest.mark.parametrize("moment", Moment)
-@pytest.mark.parametrize("write", range(3))
 async def test_a_change_that_is_cut_anywhere_ends_in_the_same_world(
-    client: KubeClient,
-    fragile: FragileClient,
-    operator: InstanceOperator,
-    tenant: str,
-    system: str,
-    write: int,
-    moment: Moment,
+    client: KubeClient, fragile: FragileClient, operator: InstanceOperator, tenant: str, system: str
 ) -> None:
-    """A deletion of one child, drift on another and a new status, cut around each write."""
-    await client.create(kinds.LLM_INSTANCE, order(tenant))
-    await operator.reconcile(tenant, "chat")
-    await client.delete(kinds.SERVICE, "chat-llama", tenant)
-    await client.patch(kinds.LLM_INSTANCE, "chat", tenant, {"spec": {"replicas": 2}})
+    """A child that is gone, another one that is new, drift and a new status, cut around each write."""
+    for number, (write, moment) in enumerate(_cuts(WRITES_OF_A_CHANGE)):
+        name = f"cut-{number}"
+        await client.create(kinds.LLM_INSTANCE, order(tenant, name))
+        await operator.reconcile(tenant, name)
+        await client.delete(kinds.SERVICE, f"{name}-llama", tenant)
+        await client.patch(kinds.LLM_INSTANCE, name, tenant, {"spec": {"replicas": 2}})
 
-    fragile.die_at(write, moment)
-    with pytest.raises(Crash):
-        await operator.reconcile(tenant, "chat")
-    fragile.forget()
-    await _settle(InstanceOperator(fragile, system), tenant)
+        fragile.die_at(write, moment)
+        with pytest.raises(Crash):
+            await operator.reconcile(tenant, name)
+        fragile.forget()
+        operator = InstanceOperator(fragile, system)
+        await _settle(operator, tenant, name)
 
-    deployment = await client.get(kinds.DEPLOYMENT, "chat-llama", tenant)
-    assert deployment is not None
-    assert deployment["spec"]["replicas"] == 2
-    assert len(await children_of(client, tenant)) == 5
-    assert (await _status(client, tenant))["ready"] == "0/2"
+        deployment = await client.get(kinds.DEPLOYMENT, f"{name}-llama", tenant)
+        assert deployment is not None
+        assert deployment["spec"]["replicas"] == 2
+        assert (await _status(client, tenant, name))["ready"] == "0/2"
+    assert len(await children_of(client, tenant)) == 6 * (number + 1)
 
 
 @pytest.mark.parametrize("moment", Moment)
