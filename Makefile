@@ -15,11 +15,11 @@ install: ## Install the privatellm command into .venv
 demo: install ## Start everything, order a private LLM and ask it a question
 	@$(BIN)/privatellm up --detach
 
-test: lint ## Run every check: lint, types, unit, contract, integration and end-to-end tests
-	$(BIN)/python -m pytest tests/unit tests/contract tests/integration tests/e2e
+test: lint unit ## Run every check: lint, types, unit, contract, integration and end-to-end tests
+	$(BIN)/python -m pytest tests/e2e tests/integration tests/contract
 
 unit: install-dev ## Run the unit tests alone (under 30 s)
-	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest --numprocesses 2 tests/unit
 
 lint: install-dev ## Check style, types, architecture and dependencies
 	$(BIN)/ruff format --check
