@@ -189,9 +189,9 @@ async def directory_of(client: KubeClient, claim: Manifest) -> Path:
     return Path(volume["spec"]["hostPath"]["path"])
 
 
-def models_in(directory: Path) -> list[Path]:
-    """Return the model files below a directory."""
-    return sorted(directory.rglob("*.gguf"))
+def models_in(directory: Path, model: str = "") -> list[Path]:
+    """Return the model files below a directory, of one model or of all."""
+    return sorted(directory.rglob(f"{model}*.gguf"))
 
 
 async def fetch_jobs_of(client: KubeClient, model: str) -> list[Manifest]:

@@ -72,7 +72,7 @@ async def test_the_second_instance_on_a_node_starts_without_network(
     await order(client, namespace, "one", model)
     await until_phase(client, kinds.LLM_INSTANCE, namespace, "one", "Ready")
     assert len(source.requests) == 1
-    assert [digest_of(path) for path in models_in(directory)] == [source.sha256]
+    assert [digest_of(path) for path in models_in(directory, model)] == [source.sha256]
     await until_condition(client, kinds.LLM_MODEL, None, model, "DigestKnown", "Recorded")
 
     source.script += [fetcher_source.status(503)] * 100
@@ -86,7 +86,7 @@ async def test_the_second_instance_on_a_node_starts_without_network(
     await eventually(tidy, within=READY_SECONDS, what="no Job that nobody needs")
     for name, where in (("one", namespace), ("two", neighbour)):
         await client.delete(kinds.LLM_INSTANCE, name, where)
-    assert [digest_of(path) for path in models_in(directory)] == [source.sha256]
+    assert [digest_of(path) for path in models_in(directory, model)] == [source.sha256]
     await client.delete(kinds.LLM_MODEL, model)
 
 
