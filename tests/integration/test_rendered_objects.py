@@ -23,9 +23,7 @@ SOURCES = (
     {"s3": {"endpoint": "https://s3.example.com", "bucket": "b", "key": "k"}},
 )
 names = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,80}[a-z0-9])?", fullmatch=True)
-texts = st.text(
-    st.characters(codec="utf-8", exclude_characters="\x00"), max_size=40
-)
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=40)
 model_specs = st.fixed_dictionaries(
     {
         "source": st.sampled_from(SOURCES),
