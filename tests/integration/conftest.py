@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import embedded
+import leaks
 from privatellm.kube import KubeClient, kinds
 from privatellm_local.platform.rbac import tenant_binding
 from token_control_plane import control_plane
@@ -19,13 +20,24 @@ from token_control_plane import control_plane
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Environment]:
-    """A running environment with the demo's model in its catalogue."""
+    """A running environment with the demo's model in its catalogue; in the end it has told no secret."""
     if running := os.environ.get("PRIVATE_LLM_TEST_STATE"):
-        yield embedded.Environment(Path(running))
+        borrowed = embedded.Environment(Path(running))
+        yield borrowed
+        _assert_discreet(borrowed)
         return
     started = embedded.start(tmp_path_factory.mktemp("env"))
     yield started
-    embedded.stop(started)
+    try:
+        _assert_discreet(started)
+    finally:
+        embedded.stop(started)
+
+
+def _assert_discreet(environment: embedded.Environment) -> None:
+    """Check that no log, event, status or metric of the run holds a token, a hash or a backend key."""
+    issued = leaks.issued_secrets(environment)
+    assert leaks.leaks_in(leaks.public_texts(environment), issued) == []
 
 
 @pytest.fixture(scope="session")
