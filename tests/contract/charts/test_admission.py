@@ -1,11 +1,15 @@
 """The chart's admission policies are those of the kernel, with this installation's values."""
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 from chart_helm import NAMESPACE, Helm, Manifest
 from privatellm.admission import AdmissionFacts, admission_policies
+from privatellm_cli.doctor.checks import admission
+from privatellm_cli.doctor.facts import Facts, Installation
+from privatellm_cli.doctor.findings import Level
 
 OPERATOR = f"system:serviceaccount:{NAMESPACE}:private-llm-operator"
 HOSTILE = 'x"] || true || "<&>🦙{{ .Values }}'
@@ -84,6 +88,28 @@ def test_the_namespace_of_the_bundled_edge_is_the_platforms(helm: Helm) -> None:
     }
 
     assert names == {NAMESPACE, "traefik"}
+
+
+def test_the_doctor_finds_the_charts_policies(helm: Helm) -> None:
+    """Under the names that end in the release's namespace, and not those of another release."""
+    ours, others = (policies_in(helm.template(namespace=n)) for n in (NAMESPACE, "other-system"))
+
+    (healthy,) = admission.policies(facts_with(ours))
+    findings = tuple(admission.policies(facts_with(others)))
+
+    assert healthy.level is Level.OK
+    assert [finding.level for finding in findings] == [Level.FAILURE]
+
+
+def facts_with(manifests: tuple[Manifest, ...]) -> Facts:
+    """Return what the doctor saw in a cluster with these policies."""
+    unseen = {field.name: None for field in dataclasses.fields(Facts)}
+    seen = {
+        "installation": Installation(NAMESPACE, "private-llm-operator"),
+        "policies": tuple(m for m in manifests if m["kind"] == "ValidatingAdmissionPolicy"),
+        "bindings": tuple(m for m in manifests if m["kind"] != "ValidatingAdmissionPolicy"),
+    }
+    return Facts(**(unseen | seen))  # type: ignore[arg-type]
 
 
 def test_the_policies_can_be_left_out(helm: Helm) -> None:

@@ -15,6 +15,7 @@ import chart_helm
 import embedded
 from chart_release import Release, environment_values
 from privatellm.kube import KubeClient, kinds
+from privatellm.kube.waiting import wait_for
 
 
 @pytest.fixture(scope="session")
@@ -79,3 +80,5 @@ async def customer(client: KubeClient, release: Release) -> AsyncIterator[str]:
     await client.create(kinds.ROLE_BINDING, binding)
     yield name
     await client.delete(kinds.NAMESPACE, name)
+    # While there is an operator that lets go of what is in it.
+    await wait_for(client, kinds.NAMESPACE, name, None, lambda found: found is None)

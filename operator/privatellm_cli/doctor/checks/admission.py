@@ -16,8 +16,10 @@ def policies(facts: Facts) -> Iterator[Finding]:
         yield hidden("admission policies", "ValidatingAdmissionPolicies and their bindings")
         return
     wanted = admission_policies(_facts(facts))
-    known = {p["metadata"]["name"]: p for p in facts.policies}
-    bound = {b["spec"]["policyName"] for b in facts.bindings if _denies(b)}
+    # The chart's names end in the release's namespace, so that two releases have policies of their own.
+    suffix = f".{facts.installation.namespace}"
+    known = {p["metadata"]["name"].removesuffix(suffix): p for p in facts.policies}
+    bound = {b["spec"]["policyName"].removesuffix(suffix) for b in facts.bindings if _denies(b)}
     names = [p["metadata"]["name"] for p in wanted if p["kind"] == _POLICY]
     faults = list(_faults(names, known, bound, facts.installation.username))
     yield from faults

@@ -43,7 +43,8 @@ def in_tenants_namespaces(facts: Facts) -> Iterator[Finding]:
         yield failure(
             "onboarding",
             f"There are instances in {', '.join(namespaces)}, where the operator may not handle Secrets.",
-            "Bind the ClusterRole private-llm-operator-tenant to the operator in these namespaces.",
+            "Bind the ClusterRole private-llm-operator-tenant to the operator in these namespaces; the "
+            f"chart's is private-llm-operator-tenant.{facts.installation.namespace}.",
         )
     else:
         yield ok("onboarding", "every namespace with an instance is onboarded")
