@@ -110,13 +110,9 @@ def _other(part: Schema, default: Any) -> Any:
         return {"name": "other"}
     if part["type"] == "array":
         return [_other(resolved(part["items"], SCHEMA), None)]
-    other = {
-        "boolean": not default,
-        "integer": (default or part.get("minimum", 0)) + 1,
-        "string": "other",
-        "object": {"other": "other"},
-    }
-    return other[part["type"]]
+    if part["type"] == "integer":
+        return (default or part.get("minimum", 0)) + 1
+    return {"boolean": not default, "string": "other", "object": {"other": "other"}}[part["type"]]
 
 
 _OTHERS: dict[tuple[str, ...], Any] = {
