@@ -42,7 +42,9 @@ class Narrator:
         self._tell()
 
     def _tell(self) -> None:
-        self._progress.update(" ".join(filter(None, (self._message, self._detail))))
+        # The operator may tell the percentage itself; the log is ahead of it and would repeat it.
+        detail = "" if "%" in self._message else self._detail
+        self._progress.update(" ".join(filter(None, (self._message, detail))))
 
 
 async def tell(cluster: Cluster, name: Name, narrator: Narrator) -> None:

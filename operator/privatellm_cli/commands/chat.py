@@ -9,6 +9,7 @@ from privatellm_cli import access
 from privatellm_cli.cluster import Target
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import InstanceArgument, on_cluster
+from privatellm_cli.running import InterruptedByUserError
 
 
 @on_cluster
@@ -65,12 +66,16 @@ def chat(
         conversation = Conversation(
             client, Endpoint(found.base_url, found.key), options, system=system
         )
-        if message is not None:
-            conversation.ask(message, sys.stdout)
-        elif sys.stdin.isatty():
-            talk(conversation)
-        else:
-            answer_lines(conversation, sys.stdin)
+        try:
+            if message is not None:
+                conversation.ask(message, sys.stdout)
+            elif sys.stdin.isatty():
+                talk(conversation)
+            else:
+                answer_lines(conversation, sys.stdin)
+        except KeyboardInterrupt as error:
+            # Typer would end without a word.
+            raise InterruptedByUserError("Interrupted.") from error
     return ExitCode.OK
 
 

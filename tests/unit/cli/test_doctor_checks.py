@@ -10,6 +10,8 @@ from privatellm_cli.doctor import checks, report
 from privatellm_cli.doctor.checks.definitions import TRAEFIK, contains
 from privatellm_cli.doctor.facts import Answer, Facts, Installation, Right, Traefik
 from privatellm_cli.doctor.findings import Finding, Level
+from privatellm_operator.render import middlewares
+from privatellm_operator.settings import Settings
 
 SYSTEM = "private-llm-system"
 INSTALLATION = Installation(SYSTEM, "private-llm-operator", {"PRIVATE_LLM_ENTRY_POINTS": "web"})
@@ -32,7 +34,7 @@ SECURE = {
         )
     },
 }
-CHAIN = ("upgrade", "cors", "auth", "strip", "rate", "inflight")
+CHAIN = ("upgrade", "cors", "guard", "auth", "strip", "rate", "inflight")
 
 
 def _established(crd: dict[str, Any]) -> dict[str, Any]:
@@ -203,7 +205,7 @@ FAULTS: dict[str, tuple[Facts, Level, str]] = {
             ),
         ),
         Level.FAILURE,
-        "does not begin with",
+        "does not pass private-llm-upgrade, private-llm-cors, private-llm-auth",
     ),
     "an unsafe naming": (
         _edge(**{"providers.kubernetescrd.safenaming": "false"}),
@@ -330,6 +332,13 @@ def test_what_may_not_be_seen_is_unknown_and_not_healthy(hidden: str, part: str)
 
     assert (part, Level.UNKNOWN) in {(f.check, f.level) for f in found}
     assert not report.has_failures(found)
+
+
+def test_the_operators_own_chain_is_a_safe_one() -> None:
+    """Whatever a release puts between the parts that the doctor asks for."""
+    made = middlewares.build_all(Settings(), ())
+
+    assert _faults(replace(HEALTHY, middlewares=made)) == []
 
 
 def test_a_model_at_a_commit_is_pinned() -> None:

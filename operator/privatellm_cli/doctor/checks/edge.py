@@ -7,6 +7,7 @@ held to the same list by a test.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from privatellm.kube import Manifest
 from privatellm_cli.doctor.facts import Facts, Installation, Traefik
 from privatellm_cli.doctor.findings import Finding, Level, failure, hidden, ok, unknown, warning
 from privatellm_local.edge.configuration import ENCODED_CHARACTERS
@@ -15,9 +16,9 @@ OLDEST = (3, 7, 13)
 """Earlier releases have holes in what we rely on: ForwardAuth, path handling, upgrades."""
 
 CONTROLLER = "traefik.io/ingress-controller"
-SHARED = ("", "-auth", "-cors", "-inflight", "-rate", "-strip", "-upgrade")
-CHAIN = tuple(f"private-llm-{part}" for part in ("upgrade", "cors", "auth", "strip"))
-"""What every request passes before its limits, in this order."""
+SHARED_CHAIN = "private-llm"
+MUST_PASS = tuple(f"private-llm-{part}" for part in ("upgrade", "cors", "auth", "strip"))
+"""What every request passes in this order, whatever else a release puts between."""
 
 _CHANGE = "Change Traefik's static configuration and restart it."
 
@@ -121,29 +122,32 @@ def middlewares(facts: Facts) -> Iterator[Finding]:
     if facts.middlewares is None:
         yield hidden("middlewares", f"Middlewares in {facts.installation.namespace}")
         return
-    known = {m["metadata"]["name"]: m for m in facts.middlewares}
-    missing = [f"private-llm{s}" for s in SHARED if f"private-llm{s}" not in known]
-    if missing:
+    known = {m["metadata"]["name"]: m["spec"] for m in facts.middlewares}
+    chains = {name: _links(spec) for name, spec in known.items() if "chain" in spec}
+    named = {link for links in chains.values() for link in links}
+    if missing := sorted({SHARED_CHAIN, *MUST_PASS, *named} - set(known)):
         yield failure(
             "middlewares",
             f"{', '.join(missing)} do not exist in {facts.installation.namespace}: every route is 404.",
             "The operator creates them; see its log.",
         )
-        return
-    chains = {
-        n: m["spec"]["chain"]["middlewares"] for n, m in known.items() if "chain" in m["spec"]
-    }
-    broken = sorted(n for n, c in chains.items() if tuple(i["name"] for i in c)[:4] != CHAIN)
-    if broken:
+    elif broken := sorted(name for name, links in chains.items() if not _passes(links, MUST_PASS)):
         yield failure(
             "middlewares",
-            f"The chain {', '.join(broken)} does not begin with {', '.join(CHAIN)}.",
+            f"The chain {', '.join(broken)} does not pass {', '.join(MUST_PASS)} in this order.",
             "The operator repairs it; if it does not, see its log.",
         )
-        return
-    yield ok(
-        "middlewares", f"{len(known)} in {facts.installation.namespace}, keys are checked first"
-    )
+    else:
+        yield ok("middlewares", f"{len(known)} in {facts.installation.namespace}, in a safe order")
+
+
+def _links(spec: Manifest) -> tuple[str, ...]:
+    return tuple(str(link["name"]) for link in spec["chain"]["middlewares"])
+
+
+def _passes(links: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    """Say whether a chain has all that is wanted, in that order."""
+    return tuple(link for link in links if link in wanted) == wanted
 
 
 def settings(facts: Facts) -> Iterator[Finding]:
