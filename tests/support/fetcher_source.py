@@ -67,7 +67,7 @@ class Asked:
 class HttpSource:
     """A file behind HTTP."""
 
-    content: bytes
+    content: bytes = field(repr=False)
     etag: str | None = '"v1"'
     script: "list[Answer]" = field(default_factory=list)
     requests: list[Asked] = field(default_factory=list)
