@@ -4,7 +4,7 @@ BIN := .venv/bin
 CRDS := charts/private-llm-operator/files/crds
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit lint format crds bench lock install-dev clean
+.PHONY: help install demo test deep unit lint format crds bench lock install-dev clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,7 +16,10 @@ demo: install ## Start everything, order a private LLM and ask it a question
 	@$(BIN)/privatellm up --detach
 
 test: lint unit ## Run every check: lint, types, unit, contract, integration and end-to-end tests
-	$(BIN)/python -m pytest tests/e2e tests/integration tests/contract
+	$(BIN)/python -m pytest -m "not deep" tests/e2e tests/integration tests/contract
+
+deep: install-dev ## Run the proofs that take minutes each: crashes, caches, charts, kcp
+	$(BIN)/python -m pytest -m deep tests/integration tests/contract
 
 unit: install-dev ## Run the unit tests alone (under 30 s)
 	$(BIN)/python -m pytest --numprocesses 2 tests/unit

@@ -10,12 +10,12 @@ from operator_objects import model_manifest
 from privatellm.backend_keys import PlatformKey
 from privatellm.kube import KubeClient, Manifest, kinds
 from privatellm_operator.context import ProcessContext
-from privatellm_operator.world.routing import platform_key
 from privatellm_operator.queue import Key, WorkQueue
 from privatellm_operator.reconcile.instance.reconciler import InstanceReconciler
 from privatellm_operator.reconcile.platform.middlewares import MiddlewareReconciler
 from privatellm_operator.settings import PodSettings, PublicSettings, Settings
 from privatellm_operator.world.cache import World
+from privatellm_operator.world.routing import platform_key
 from privatellm_operator.world.watched import CHILDREN
 
 MODEL = "tiny-for-tests"

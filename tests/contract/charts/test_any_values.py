@@ -10,6 +10,8 @@ import chart_helm
 from chart_helm import Helm, Manifest
 from chart_values import SCHEMA, values_of
 
+pytestmark = pytest.mark.deep
+
 CLUSTER_SCOPED = {
     "Namespace",
     "CustomResourceDefinition",

@@ -8,6 +8,8 @@ from chart_helm import Helm, Manifest
 from chart_values import context_of, leaves, merged, nested, other_value
 from privatellm_local.packaging.listing import Entry
 
+pytestmark = pytest.mark.deep
+
 KEY = ("Secret", "private-llm-platform-key")
 
 

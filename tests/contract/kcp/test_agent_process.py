@@ -17,6 +17,8 @@ from kcp_clusters import Servers, write_kubeconfig
 from kcp_world import NAMESPACE, PROVIDER, World
 from privatellm.kube.kinds import LEASE
 
+pytestmark = pytest.mark.deep
+
 
 def free_port() -> int:
     with socket(AF_INET, SOCK_STREAM) as probe:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from eventually import eventually
@@ -12,6 +13,8 @@ from kcp_world import SECRET, World
 from privatellm.kube import KubeClient
 from privatellm.kube.credentials import load_credentials
 from privatellm.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, SERVICE_ACCOUNT
+
+pytestmark = pytest.mark.deep
 
 PAGE = Path(__file__).parents[3] / "docs/how-to/sync-agent.md"
 

@@ -11,6 +11,8 @@ from privatellm_local.kcp import labels
 from privatellm_local.kcp.rewriting import Inward, outward
 from privatellm_local.kcp.urls import Export, Place, Resource
 
+pytestmark = pytest.mark.deep
+
 name = st.from_regex(r"\A[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?\Z")
 cluster = st.from_regex(r"\A[a-z][a-z0-9]{3,15}\Z")
 

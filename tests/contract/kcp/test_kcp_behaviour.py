@@ -38,6 +38,8 @@ from privatellm_local.kcp.kinds import (
 from privatellm_sync_agent.engine.clients import ClientView
 from privatellm_sync_agent.projection.schemas import schema_of
 
+pytestmark = pytest.mark.deep
+
 CLAIM = {"group": "", "resource": "secrets", "verbs": ["*"]}
 
 

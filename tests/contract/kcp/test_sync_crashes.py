@@ -12,6 +12,8 @@ from kcp_world import SECRET, Workspace, World
 from privatellm.kube import Manifest
 from privatellm_sync_agent.objects.ownership import finalizer_of
 
+pytestmark = pytest.mark.deep
+
 RELATED: dict[str, Any] = {
     "identifier": "credentials",
     "origin": "service",

@@ -13,6 +13,8 @@ from privatellm_local.kcp.kinds import API_BINDING
 from privatellm_sync_agent.agent import Agent
 from privatellm_sync_agent.engine import informer
 
+pytestmark = pytest.mark.deep
+
 Bad = Callable[[Faults], object]
 
 

@@ -1,10 +1,14 @@
 """Local namespaces: removed when they are ours, empty, and their workspace is gone; never otherwise."""
 
+import pytest
+
 from eventually import eventually
 from kcp_world import CONFIG_MAP, NAMESPACE, Workspace, World
 from privatellm.kube import Manifest
 from privatellm_local.kcp.kinds import WORKSPACE
 from privatellm_sync_agent.agent import Agent
+
+pytestmark = pytest.mark.deep
 
 
 async def gone(world: World, workspace: Workspace, agent: Agent) -> None:

@@ -9,6 +9,8 @@ from eventually import eventually
 from kcp_world import CONFIG_MAP, SECRET, Workspace, World
 from privatellm.kube import Manifest
 
+pytestmark = pytest.mark.deep
+
 UP: dict[str, Any] = {
     "identifier": "credentials",
     "origin": "service",

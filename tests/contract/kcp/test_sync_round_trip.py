@@ -11,6 +11,8 @@ from privatellm.kube import Manifest
 from privatellm.kube.kinds import Kind
 from privatellm_sync_agent.objects.ownership import LEGACY_FINALIZER, finalizer_of
 
+pytestmark = pytest.mark.deep
+
 Merge = dict[str, Any]
 
 

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from eventually import eventually
 from kcp_world import NAMESPACE, Workspace, World
 from privatellm.errors import KubernetesError
@@ -12,6 +14,8 @@ from privatellm_local.kcp.kinds import API_BINDING, CORE_EVENT, WORKSPACE
 from privatellm_sync_agent.agent import Agent
 from privatellm_sync_agent.objects.ownership import finalizer_of
 from privatellm_sync_agent.published.spec import PUBLISHED_RESOURCE
+
+pytestmark = pytest.mark.deep
 
 
 async def synced(world: World, workspace: Workspace, name: str, spec: Any) -> Manifest:

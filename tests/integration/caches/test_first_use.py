@@ -21,7 +21,7 @@ from customer import READY_SECONDS, until_phase
 from eventually import eventually
 from privatellm.kube import KubeClient, kinds
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

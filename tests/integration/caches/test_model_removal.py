@@ -17,7 +17,7 @@ from cache_world import (
 from customer import until_phase
 from privatellm.kube import KubeClient, kinds
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600)]
 
 
 async def test_a_model_in_use_stays_names_its_users_and_breaks_nobody(

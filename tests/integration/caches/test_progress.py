@@ -12,7 +12,7 @@ from eventually import eventually
 from fetcher_source import HttpSource
 from privatellm.kube import KubeClient, kinds
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,7 +12,7 @@ from privatellm_operator.render import cache, fetch_job
 from privatellm_operator.render.children import build_all
 from privatellm_operator.settings import CacheMode, CacheSettings, PodSettings
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600)]
 
 SETTINGS: Mapping[str, CacheSettings] = {
     "one node's claim": CacheSettings(mode=CacheMode.CLAIM),

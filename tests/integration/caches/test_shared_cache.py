@@ -25,7 +25,7 @@ from fetcher_source import HttpSource
 from privatellm.kube import KubeClient, kinds
 from privatellm_local.platform.rbac import tenant_binding
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from chart_helm import CHART, Manifest
 from chart_release import Release, kubectl
 from privatellm.kube import KubeClient, kinds
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(300)]
 
 NOT_HERE = {"ServiceMonitor", "PrometheusRule"}
 """Kinds of the Prometheus operator, which no embedded cluster has."""

@@ -10,7 +10,7 @@ from eventually import eventually
 from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient, kinds
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(300)]
 
 
 async def bind(client: KubeClient, namespace: str, role: str) -> str:

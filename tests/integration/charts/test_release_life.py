@@ -13,7 +13,7 @@ from eventually import eventually
 from privatellm import labels
 from privatellm.kube import KubeClient, kinds
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600)]
 
 CRD = "apitokenrequests.llm.privatellms.msp"
 KEY = "private-llm-platform-key"

@@ -19,7 +19,7 @@ import pytest
 import embedded
 from eventually import eventually
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(300)]
 
 READY_LINE = "Ctrl-C stops everything."
 

@@ -18,7 +18,7 @@ from privatellm.kube import KubeClient, Manifest, kinds
 from privatellm_operator.settings import CapSettings
 from token_crash import Crash, FragileClient, Moment
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.deep, pytest.mark.integration]
 
 WRITES_OF_A_NEW_INSTANCE = 7
 """The finalizer, five children and the status."""

@@ -16,7 +16,7 @@ from token_crash import Crash, FragileClient, Moment
 from token_objects import Tenant
 from token_operator import Clock, TokenOperator
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.deep, pytest.mark.integration]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from privatellm.tokens import Token
 from token_objects import Tenant
 from token_operator import TokenOperator
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.deep, pytest.mark.integration]
 
 CHOSEN = Token("aaaaaaaaaaaa", "A" * 43).reveal()
 """The key that the customer would like to have."""
