@@ -25,7 +25,10 @@ LLM_MODEL = f"{GROUP}/model"
 """Name of the LLMModel whose weights a claim or a fetch Job holds, shortened to a label value."""
 
 WEIGHTS = f"{GROUP}/weights"
-"""On pods that share a claim: what its weights are called."""
+"""On pods that share a claim, and on fetch Jobs: what the weights are called."""
+
+NODE = f"{GROUP}/node"
+"""Annotation on fetch Jobs: the node whose cache is filled; absent when the bytes are only looked at."""
 
 API_TOKEN_REQUEST = f"{GROUP}/apitokenrequest"
 """Name of the APITokenRequest a token Secret belongs to."""
