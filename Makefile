@@ -1,7 +1,6 @@
 # The newcomer's door. It needs make and Python 3.11 or newer; `make help` lists what it opens.
 PYTHON ?= python3
 BIN := .venv/bin
-CRDS := charts/private-llm-operator/files/crds
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test deep unit lint format crds bench lock install-dev clean
@@ -35,8 +34,8 @@ format: install-dev ## Format the code and mend what the linter can mend
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-crds: install-dev ## Generate the CRDs from the types
-	$(BIN)/python -m privatellm.api.crds $(CRDS)
+crds: install-dev ## Generate the CRDs and the chart's other parts from the types
+	$(BIN)/python -m privatellm_local.packaging
 
 bench: install-dev ## Measure the edge against its limits and print the ratios
 	$(BIN)/python tests/bench/verify_bench.py --json build/bench/verify.json
