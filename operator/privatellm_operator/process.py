@@ -40,7 +40,7 @@ from privatellm_operator.reconcile.platform.catalogue import Catalogue
 from privatellm_operator.reconcile.token.sweep import VerifierSweep
 from privatellm_operator.settings import Settings
 from privatellm_operator.wiring import build_reconcilers
-from privatellm_operator.world import routing
+from privatellm_operator.world import routing, watched
 from privatellm_operator.world.cache import World
 from privatellm_operator.world.sync import refresh_patiently
 
@@ -49,7 +49,7 @@ log = structlog.get_logger(__name__)
 LEASE_NAME = "private-llm-operator"
 
 FIRST_LIST_SECONDS = 10.0
-"""How long the first passes wait for the watches that may be read in some namespaces only."""
+"""How long the first passes wait for the first lists of our own watches."""
 
 FINISH_SECONDS = 20.0
 """How long running passes may take to finish when the process is asked to stop."""
@@ -126,10 +126,13 @@ class OperatorProcess:
         """See the world once and ask for a pass over all of it."""
         context = self._context
         await refresh_patiently(context.client, context.world, self._settings.tenant_namespaces)
+        for followed in watched.FOLLOWED:
+            for namespace in self._settings.tenant_namespaces:
+                self._watches.start(followed.kind, namespace)
         for kind in (kinds.MIDDLEWARE, kinds.JOB):
             self._watches.start(kind, self._settings.pod.namespace)
-        for namespace in secret_namespaces(context):
-            self._watches.start(kinds.SECRET, namespace)
+        for onboarded in secret_namespaces(context):
+            self._watches.start(kinds.SECRET, onboarded)
         await self._watches.synced(FIRST_LIST_SECONDS)
         self._queue.add(self._arrivals.platform)
         enqueue_catalogue(context, self._catalogue)

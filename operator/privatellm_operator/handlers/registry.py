@@ -1,4 +1,4 @@
-"""kopf's side: which kinds are watched, with which selectors, and what an event does."""
+"""kopf's side: the kinds that people write, and what an event does."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -9,7 +9,7 @@ from privatellm.kube import Manifest, kinds
 from privatellm_operator.handlers.arrivals import Arrivals
 from privatellm_operator.handlers.namespaced import NamespacedWatches
 from privatellm_operator.world import watched
-from privatellm_operator.world.watched import Scope, Watched
+from privatellm_operator.world.watched import Watched
 
 Handler = Callable[..., Awaitable[None]]
 
@@ -32,7 +32,7 @@ def build_registry(arrivals: Arrivals, watches: NamespacedWatches) -> kopf.Opera
         watches: Our own watches, started where a parent appears.
     """
     registry = kopf.OperatorRegistry()
-    for watching in _by_kopf():
+    for watching in watched.PARENTS:
         on_event = kopf.on.event(
             *_selector(watching), registry=registry, id=f"note-{watching.kind.plural}"
         )
@@ -41,20 +41,13 @@ def build_registry(arrivals: Arrivals, watches: NamespacedWatches) -> kopf.Opera
 
 
 def build_settings() -> kopf.OperatorSettings:
-    """Return kopf's settings: select on the server, write nothing."""
+    """Return kopf's settings: notice broken watches, wait for the API server, write nothing."""
     settings = kopf.OperatorSettings()
-    for watching in _by_kopf():
-        if watching.selector:
-            settings.watching.label_selectors[_selector(watching)] = watching.selector
     settings.watching.inactivity_timeout = INACTIVITY_SECONDS
     settings.watching.chunk_size = LIST_CHUNK
     settings.networking.error_backoffs = RETRY_DELAYS
     settings.posting.enabled = False
     return settings
-
-
-def _by_kopf() -> tuple[Watched, ...]:
-    return tuple(watching for watching in watched.ALL if watching.scope is Scope.TENANTS)
 
 
 def _selector(watching: Watched) -> tuple[str, str, str]:

@@ -54,9 +54,12 @@ def all_parents(world: World) -> Iterator[Key]:
         yield from _keys(kind, world[kind].all())
 
 
-def dependants_in(world: World, namespace: str, platform: Key) -> Iterator[Key]:
-    """Yield what depends on the rights and definitions of a namespace; on the operator's own, all does."""
-    if namespace == platform.namespace:
+def dependants_in(world: World, namespace: str | None, platform: Key) -> Iterator[Key]:
+    """Yield what depends on the rights and definitions of a namespace.
+
+    Everything does on those of the operator's own, and of all namespaces, which ``None`` stands for.
+    """
+    if namespace is None or namespace == platform.namespace:
         yield platform
         yield from all_parents(world)
         return

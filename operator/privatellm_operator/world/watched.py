@@ -155,4 +155,7 @@ OTHERS = (
 instances that own them (found by their UIDs); Jobs fetch for the platform (found by the model's label);
 middlewares are shared by all."""
 
+FOLLOWED = tuple(w for w in (*CHILDREN, *OTHERS) if w.scope is Scope.TENANTS)
+"""What comes of parents anywhere: most of all events, and mostly echoes of what passes did."""
+
 ALL = (*PARENTS, *CHILDREN, *OTHERS)

@@ -13,7 +13,7 @@ from privatellm_operator.render.instance import InstanceFacts
 from privatellm_operator.render.middlewares import chain_name
 from privatellm_operator.settings import Settings
 
-SILENT_FAULT_SECONDS = 30.0
+SILENT_FAULT_SECONDS = 10.0
 """When to look again at a fault whose end no event tells us about."""
 
 _SILENT_FAULTS = frozenset({Reason.CHILD_CONFLICT, Reason.QUOTA_EXCEEDED})
