@@ -34,11 +34,15 @@ format: install-dev ## Format the code and mend what the linter can mend
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-crds: install-dev ## Generate the CRDs and the chart's other parts from the types
+crds: install-dev ## Generate CRDs, the chart's generated parts and reference pages from the types
 	$(BIN)/python -m privatellm_local.packaging
+	$(BIN)/python -m privatellm_operator.reference docs/reference
+	$(BIN)/python -m privatellm_cli.reference docs/reference/cli.md
 
-bench: install-dev ## Measure the edge against its limits and print the ratios
+bench: install-dev ## Measure edge and operator against their limits and print the ratios
 	$(BIN)/python tests/bench/verify_bench.py --json build/bench/verify.json
+	$(BIN)/python tests/bench/near_miss_bench.py
+	$(BIN)/python tests/bench/reconcile_bench.py --json build/bench/reconcile.json
 
 lock: install-dev ## Lock the requirements anew, at most a week old
 	$(BIN)/python requirements/lock.py
