@@ -3,7 +3,7 @@
 Everything that a pod gets lies below its own directory::
 
     pods/<uid>/volumes/<volume>/         emptyDir, Secrets, ConfigMaps, tokens
-    pods/<uid>/containers/<name>/work/   working directory, emptied before each run
+    pods/<uid>/containers/<name>/cwd/    working directory, emptied before each run
     pods/<uid>/containers/<name>/N.log   output of run N
 """
 
@@ -84,7 +84,7 @@ class Launcher:
         program = images.resolve(container, self.config.images)
         _refuse_unsupported(container)
         own = files.make_directory(self.container_dir(prepared.facts.pod, container.name))
-        work = files.make_empty_directory(own / "work")
+        work = files.make_empty_directory(own / "cwd")
         files.make_directory(work / "tmp")
         termination_log(own).unlink(missing_ok=True)
         logs.discard_old(own, run)
@@ -106,9 +106,9 @@ class Launcher:
         inherited = {name: os.environ[name] for name in environment.INHERITED if name in os.environ}
         return {
             **inherited,
-            "HOME": str(own / "work"),
+            "HOME": str(own / "cwd"),
             "HOSTNAME": pod.metadata.name,
-            "TMPDIR": str(paths.get("/tmp") or own / "work" / "tmp"),  # noqa: S108 - the pod's own
+            "TMPDIR": str(paths.get("/tmp") or own / "cwd" / "tmp"),  # noqa: S108 - the pod's own
             # Output goes to a file, where Python would hold lines back; and a pod's working
             # directory must not be a place that code is imported from.
             "PYTHONUNBUFFERED": "1",
