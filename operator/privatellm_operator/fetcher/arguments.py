@@ -186,10 +186,12 @@ def _recorded_digest(path: Path | None) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError, argparse.ArgumentTypeError) as error:
-        # Without the check a changed file would be served, so an unreadable record is an end.
+        # Without the check a changed file would be served, so an unreadable record is an end. What the
+        # file holds is not repeated: this message reaches the pod's status, and the file may be any.
+        why = error.strerror if isinstance(error, OSError) else "it is not 64 hexadecimal digits"
         raise InvalidSourceError(
-            f"The recorded digest in {path} cannot be read ({error}); check the Secret's mount."
-        ) from error
+            f"The recorded digest in {path} cannot be read ({why}); check the Secret's mount."
+        ) from None
 
 
 def _progress_address(options: argparse.Namespace) -> tuple[str, int] | None:

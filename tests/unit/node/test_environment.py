@@ -160,3 +160,12 @@ def test_a_secret_that_is_overridden_is_no_secret_any_more() -> None:
     environment = built(secret("KEY"), {"name": "KEY", "value": "public"})
 
     assert environment.secret == set()
+
+
+def test_a_pod_cannot_borrow_the_identity_of_the_person_who_runs_the_node() -> None:
+    """The node's own kubeconfig is the pod's service account and stays it."""
+    environment = Environment(values={"KUBECONFIG": "/host/pod.kubeconfig"})
+
+    environment.set("KUBECONFIG", "/home/you/bootstrap.kubeconfig", secret=False)
+
+    assert environment.values["KUBECONFIG"] == "/host/pod.kubeconfig"
