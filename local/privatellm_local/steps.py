@@ -125,8 +125,9 @@ async def check_machine(context: Context) -> str:
 
 async def choose_addresses(context: Context) -> str:
     """Choose addresses at first creation; later make sure that they are still ours."""
-    context.paths.create()
+    # The cache first: what fails here must not leave half a state directory behind.
     context.options.cache.create()
+    context.paths.create()
     existing = state.load(context.paths)
     if existing is None:
         _claim(context)
@@ -161,8 +162,9 @@ async def start_control_plane(context: Context) -> str:
     if context.supervisor is None:
         specification.write(context.paths.components_file, control_plane(context))
         attached = context.options.attached
-        context.supervisor = await control.start(context.paths, attached=attached)
+        # Noted before it starts, so that an interruption in that moment stops it too.
         context.has_started_supervisor = True
+        context.supervisor = await control.start(context.paths, attached=attached)
         await _settle(context, control_plane(context))
     return context.plan.apiserver_url
 
