@@ -2,23 +2,14 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
+
+from privatellm_local.packaging.value_types import Group
 
 Quantities = Annotated[dict[str, str | int], Field(default_factory=dict)]
 
 
-class _Group(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="forbid",
-        use_attribute_docstrings=True,
-    )
-
-
-class Resources(_Group):
+class Resources(Group):
     """Requests and limits of a container."""
 
     requests: Quantities
@@ -33,7 +24,7 @@ class Resources(_Group):
         return cls(requests={"cpu": cpu, "memory": memory}, limits={"memory": memory_limit})
 
 
-class Placement(_Group):
+class Placement(Group):
     """Where the pods of one part run."""
 
     pod_annotations: Annotated[dict[str, str], Field(default_factory=dict)]

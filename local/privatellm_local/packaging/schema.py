@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from privatellm_local.packaging.values import Member, Values
+from privatellm_local.packaging.value_types import Member
+from privatellm_local.packaging.values import Values
 
 Schema = dict[str, Any]
 

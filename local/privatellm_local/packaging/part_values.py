@@ -1,0 +1,224 @@
+"""Values of our own parts: images, operator, ForwardAuth service, and how they are seen and reached."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from privatellm_local.packaging.placement import Placement, Resources
+from privatellm_local.packaging.value_types import (
+    Address,
+    Count,
+    Duration,
+    FilledLine,
+    Group,
+    Host,
+    Member,
+    Namespace,
+    OptionalName,
+    Percentage,
+    Reference,
+    Texts,
+    Url,
+)
+
+
+class Global(Group):
+    """Values that an umbrella chart shares with all its charts."""
+
+    # Other charts of the umbrella have globals of their own.
+    model_config = ConfigDict(extra="allow")
+
+    public_host: Host = ""
+    """Used where `PUBLIC_HOST` is not set."""
+
+    public_scheme: Literal["", "http", "https"] = ""
+    """Used where `PUBLIC_SCHEME` is not set."""
+
+    image_registry: Annotated[str, Field(pattern=r"^[A-Za-z0-9.:/_-]*$")] = ""
+    """Registry that replaces the one in every image, for mirrors and disconnected sites."""
+
+    image_pull_secrets: tuple[Reference, ...] = ()
+    """Further pull secrets of our own pods."""
+
+
+class ImageReference(Group):
+    """An image that the operator puts into the pods of instances."""
+
+    repository: FilledLine
+    """Registry and repository."""
+
+    tag: Annotated[str, Field(pattern=r"^([A-Za-z0-9_][A-Za-z0-9._-]{0,127})?$")] = ""
+    """Tag; empty: the chart's `appVersion`."""
+
+    digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
+    """Digest such as `sha256:…`, which wins over the tag. Pin it in production."""
+
+
+class Image(ImageReference):
+    """An image of our own pods."""
+
+    pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    """When a node pulls the image."""
+
+
+class Tls(Group):
+    """The certificate of the bundled edge."""
+
+    secret_name: OptionalName = ""
+    """Secret of the type `kubernetes.io/tls` in the release's namespace; empty: Traefik makes its own
+    self-signed certificate. An edge of your own has its own certificate settings."""
+
+
+class Auth(Group):
+    """How the edge reaches the ForwardAuth service."""
+
+    external_url: Url = Field(default="", alias="externalURL")
+    """Base URL of the verify port; empty: the Service's cluster IP where `authserver.service.clusterIP`
+    fixes one, else its DNS name. One changed address is one write, whatever the number of instances."""
+
+
+class EnvironmentVariable(Member):
+    """A variable of a container, as Kubernetes writes it."""
+
+    name: FilledLine
+    """Its name."""
+
+    value: str | None = None
+    """Its value."""
+
+    value_from: dict[str, Any] | None = None
+    """Where its value comes from."""
+
+
+class Operator(Placement):
+    """The operator's pods."""
+
+    replicas: Annotated[int, Field(ge=0)] | None = None
+    """Pods; one leads and the others stand by. Rendered only when set, so that `kubectl scale` and Helm do
+    not fight over it; unset, Kubernetes makes it 1."""
+
+    resources: Resources = Resources.of(cpu="50m", memory="128Mi", memory_limit="512Mi")
+    """Requests and limits."""
+
+
+class AuthService(Group):
+    """The Service that the edge asks."""
+
+    cluster_ip: Address = Field(default="", alias="clusterIP")
+    """Fixed cluster IP; empty: the cluster chooses. Needed where the edge has no cluster DNS."""
+
+    annotations: Texts
+    """Annotations of the Service."""
+
+
+class DisruptionBudget(Group):
+    """What a drain of nodes must leave running."""
+
+    enabled: bool = True
+    """Render a PodDisruptionBudget."""
+
+    min_available: Annotated[int, Field(ge=0)] | Percentage = 1
+    """Pods that stay, or a percentage."""
+
+
+class Authserver(Placement):
+    """The ForwardAuth service's pods: every request of every customer asks one of them."""
+
+    image: Image = Image(repository="ghcr.io/private-llm/authserver")
+    """Image of the ForwardAuth service."""
+
+    replicas: Annotated[int, Field(ge=0)] | None = 2
+    """Pods; `null` leaves the number to an autoscaler or to `kubectl scale`."""
+
+    workers: Annotated[int, Field(ge=1, le=64)] = 2
+    """Processes in a pod. Each holds its own index: about 60 MB, and 45 MB more per 100 000 keys."""
+
+    max_staleness_seconds: Annotated[int, Field(ge=1)] = 60
+    """How long the last good index is used without word from the API server; then requests get 503."""
+
+    drain_seconds: Annotated[int, Field(ge=0, le=25)] = 3
+    """Seconds a terminating pod goes on answering while the edge takes notice."""
+
+    audit_lines_per_second: Count = 10
+    """Audit lines a second, per worker and outcome."""
+
+    service: AuthService = AuthService()
+    """The Service that the edge asks; it has the ports 8090 (verify) and 8091 (probes and metrics)."""
+
+    pod_disruption_budget: DisruptionBudget = DisruptionBudget()
+    """What a drain of nodes must leave running."""
+
+    resources: Resources = Resources.of(cpu="100m", memory="192Mi", memory_limit="512Mi")
+    """Requests and limits."""
+
+    extra_env: tuple[EnvironmentVariable, ...] = ()
+    """Further variables of the container."""
+
+
+class ServiceMonitor(Group):
+    """Scraping by the Prometheus operator."""
+
+    enabled: bool = False
+    """Render ServiceMonitors; the cluster must have the kind."""
+
+    interval: Duration = "30s"
+    """How often metrics are read."""
+
+    labels: Texts
+    """Labels by which your Prometheus selects them."""
+
+
+class Alerts(Group):
+    """Alerts for the Prometheus operator."""
+
+    enabled: bool = False
+    """Render a PrometheusRule; the cluster must have the kind."""
+
+    labels: Texts
+    """Labels by which your Prometheus selects it."""
+
+
+class Metrics(Group):
+    """What is measured, and who may read it."""
+
+    scraper_namespaces: tuple[Namespace, ...] = ("monitoring",)
+    """Namespaces whose pods may read metrics."""
+
+    service_monitor: ServiceMonitor = ServiceMonitor()
+    """Scraping by the Prometheus operator."""
+
+    alerts: Alerts = Alerts()
+    """Alerts for the Prometheus operator."""
+
+
+class Logs(Group):
+    """How our processes speak."""
+
+    format: Literal["json", "console"] = "json"
+    """JSON lines or columns."""
+
+    level: Literal["debug", "info", "warning", "error", "critical"] = "info"
+    """Lowest level that is written."""
+
+
+class ExtraCa(Group):
+    """Certificates that our pods trust beside the system's."""
+
+    config_map_name: OptionalName = ""
+    """ConfigMap in the release's namespace with a full bundle; empty: the image's own roots."""
+
+    key: FilledLine = "ca.crt"
+    """Key of the bundle in it."""
+
+
+class Proxy(Group):
+    """Proxy variables of our pods. The fetcher of models uses no proxy; give it `server.mirror`."""
+
+    http: Url = ""
+    """`HTTP_PROXY`."""
+
+    https: Url = ""
+    """`HTTPS_PROXY`."""
+
+    exceptions: tuple[FilledLine, ...] = ()
+    """`NO_PROXY`; cluster-internal names are always in it when a proxy is set."""
