@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
@@ -13,6 +12,7 @@ from pathlib import Path
 import httpx
 
 from auth_world import PLATFORM_KEY, PUBLIC_HOST, Key, question_for
+from bare_servers import free_port
 from eventually import eventually
 
 START_SECONDS = 20.0
@@ -66,12 +66,6 @@ class Service:
         """Return the process ids of the workers."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(pid) for pid in children.read_text().split()]
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def environment_for(kubeconfig: Path, directory: Path) -> dict[str, str]:

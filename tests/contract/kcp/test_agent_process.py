@@ -6,24 +6,18 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from socket import AF_INET, SOCK_STREAM, socket
 from typing import Any
 
 import aiohttp
 import pytest
 
+from bare_servers import free_port, write_kubeconfig
 from eventually import eventually
-from kcp_clusters import Servers, write_kubeconfig
+from kcp_clusters import Servers
 from kcp_world import NAMESPACE, PROVIDER, World
 from privatellm.kube.kinds import LEASE
 
 pytestmark = pytest.mark.deep
-
-
-def free_port() -> int:
-    with socket(AF_INET, SOCK_STREAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Process:
