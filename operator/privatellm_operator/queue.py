@@ -1,11 +1,7 @@
 """A queue of keys: what needs a pass, never why.
 
-A key is waiting, busy or neither. Adding a waiting key changes nothing and adding a busy one makes it
-wait again when its pass ends, so two passes over one object never overlap and a storm of events costs
-one pass. That also bounds the queue: it holds at most one entry for each object.
-
-Namespaces take turns. One tenant with a thousand changed objects therefore delays another tenant's first
-one by a single round, not by a thousand passes.
+Whose turn it is, is the business of :mod:`privatellm.turns`; namespaces are its groups. This adds the
+passes. A key that was added while it was busy waits again when its pass ends.
 
 A pass that fails comes back after a growing delay. A pass decides alone when the next one is due: what
 was planned before is forgotten when it starts. The queue does not know what a pass does.
@@ -20,6 +16,7 @@ import structlog
 
 from privatellm.errors import ConflictError, KubernetesError, PrivateLLMError, ThrottledError
 from privatellm.kube.kinds import Kind
+from privatellm.turns import Turns
 
 log = structlog.get_logger(__name__)
 
@@ -97,11 +94,7 @@ class WorkQueue:
     ) -> None:
         self._backoff = backoff or Backoff()
         self._observer = observer
-        self._ready: dict[str, dict[Key, None]] = {}
-        self._waiting = asyncio.Semaphore(0)
-        self._busy: set[Key] = set()
-        self._dirty: set[Key] = set()
-        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._turns: Turns[Key] = Turns(lambda key: key.namespace)
         self._failures: dict[Key, int] = {}
         self._open = asyncio.Event()
         self._open.set()
@@ -109,35 +102,22 @@ class WorkQueue:
 
     def __len__(self) -> int:
         """Count the keys that wait for a worker."""
-        return sum(len(keys) for keys in self._ready.values())
+        return len(self._turns)
 
     @property
     def is_idle(self) -> bool:
         """Whether no key waits for a worker and no worker is busy."""
-        return not self._ready and not self._busy
+        return self._turns.is_idle
 
     def add(self, key: Key) -> None:
         """Ask for a pass over ``key`` as soon as a worker is free."""
-        if self._stopping:
-            return
-        if key in self._busy:
-            self._dirty.add(key)
-            return
-        keys = self._ready.setdefault(key.namespace, {})
-        if key not in keys:
-            keys[key] = None
-            self._waiting.release()
+        if not self._stopping:
+            self._turns.add(key)
 
     def add_after(self, key: Key, delay: float) -> None:
         """Ask for a pass in ``delay`` seconds; of several such requests the earliest counts."""
-        if self._stopping:
-            return
-        loop = asyncio.get_running_loop()
-        planned = self._timers.get(key)
-        if planned is not None and planned.when() <= loop.time() + delay:
-            return
-        self._forget_plan(key)
-        self._timers[key] = loop.call_later(delay, self._due, key)
+        if not self._stopping:
+            self._turns.add_after(key, delay)
 
     def pause(self) -> None:
         """Start no more passes until :meth:`resume`; those that run go on."""
@@ -150,10 +130,9 @@ class WorkQueue:
     def stop(self) -> None:
         """Let every worker finish its pass and leave; what still waits is dropped."""
         self._stopping = True
-        for key in tuple(self._timers):
-            self._forget_plan(key)
+        self._turns.forget_plans()
         self._open.set()
-        self._waiting.release()
+        self._turns.wake()
 
     async def run(self, reconcilers: Mapping[Kind, Reconciler], *, workers: int) -> None:
         """Work until :meth:`stop`.
@@ -171,21 +150,13 @@ class WorkQueue:
             await self._pass(key, reconcilers[key.kind])
 
     async def _next(self) -> Key | None:
-        await self._waiting.acquire()
+        await self._turns.permit()
         await self._open.wait()
         if self._stopping:
             # The permit that woke this worker wakes the next one.
-            self._waiting.release()
+            self._turns.wake()
             return None
-        namespace = next(iter(self._ready))
-        keys = self._ready.pop(namespace)
-        key = next(iter(keys))
-        del keys[key]
-        if keys:
-            self._ready[namespace] = keys
-        self._busy.add(key)
-        self._forget_plan(key)
-        return key
+        return self._turns.take()
 
     async def _pass(self, key: Key, reconciler: Reconciler) -> None:
         started = asyncio.get_running_loop().time()
@@ -198,9 +169,9 @@ class WorkQueue:
             failed = True
             result, delay = self._note_failure(key, error)
         finally:
-            self._busy.discard(key)
+            changed = self._turns.finish(key)
         self._observer(key, result, asyncio.get_running_loop().time() - started)
-        self._plan(key, delay, failed=failed)
+        self._plan(key, delay, changed=changed, failed=failed)
 
     def _note_failure(self, key: Key, error: Exception) -> tuple[str, float]:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
@@ -215,9 +186,7 @@ class WorkQueue:
         log.error("pass broke", object=key.label, retry_in=delay, exc_info=error)
         return "error", delay
 
-    def _plan(self, key: Key, delay: float | None, *, failed: bool) -> None:
-        changed = key in self._dirty
-        self._dirty.discard(key)
+    def _plan(self, key: Key, delay: float | None, *, changed: bool, failed: bool) -> None:
         if changed and not failed:
             self.add(key)
         elif changed and delay is not None:
@@ -225,12 +194,3 @@ class WorkQueue:
             self.add_after(key, min(delay, SHORTEST_DELAY))
         elif delay is not None:
             self.add_after(key, delay)
-
-    def _due(self, key: Key) -> None:
-        self._timers.pop(key, None)
-        self.add(key)
-
-    def _forget_plan(self, key: Key) -> None:
-        timer = self._timers.pop(key, None)
-        if timer is not None:
-            timer.cancel()

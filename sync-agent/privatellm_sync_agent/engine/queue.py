@@ -1,19 +1,19 @@
 """A queue of keys: what needs a pass, never why.
 
-A key waits at most once and is never worked on twice at a time. Groups (workspaces) take turns, so a tenant
-with a thousand changes delays another's first one by a single round. Failing keys come back after growing,
-jittered delays, so a server that returns is not met by everything at once.
+Whose turn it is, is the business of :mod:`privatellm.turns`; workspaces are its groups. This adds the
+passes. Failing keys come back after growing, jittered delays, so a server that returns is not met by
+everything at once.
 """
 
 import asyncio
 import random
-import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 import structlog
 
 from privatellm.errors import KubernetesError, PrivateLLMError, ThrottledError
+from privatellm.turns import Turns
 
 log = structlog.get_logger(__name__)
 
@@ -41,23 +41,18 @@ class WorkQueue(Generic[K]):
         group_of: Callable[[K], Hashable] = _one_group,
         gate: asyncio.Event | None = None,
     ) -> None:
-        self._group_of = group_of
+        self._turns: Turns[K] = Turns(group_of)
         self._gate = gate
-        self._ready: dict[Hashable, dict[K, float]] = {}
-        self._waiting = asyncio.Semaphore(0)
-        self._busy: set[K] = set()
-        self._again: set[K] = set()
-        self._timers: dict[K, asyncio.TimerHandle] = {}
         self._failures: dict[K, int] = {}
 
     def __len__(self) -> int:
         """Count the keys that wait for a worker."""
-        return sum(len(keys) for keys in self._ready.values())
+        return len(self._turns)
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing waits, is worked on or is due to be tried again after a failure."""
-        return not self._ready and not self._busy and not self._failures
+        return self._turns.is_idle and not self._failures
 
     @property
     def failing(self) -> int:
@@ -67,27 +62,15 @@ class WorkQueue(Generic[K]):
     @property
     def oldest(self) -> float:
         """Seconds that the longest waiting key has waited."""
-        added = [next(iter(keys.values())) for keys in self._ready.values()]
-        return time.monotonic() - min(added) if added else 0.0
+        return self._turns.oldest
 
     def add(self, key: K) -> None:
         """Ask for a pass as soon as a worker is free."""
-        if key in self._busy:
-            self._again.add(key)
-            return
-        keys = self._ready.setdefault(self._group_of(key), {})
-        if key not in keys:
-            keys[key] = time.monotonic()
-            self._waiting.release()
+        self._turns.add(key)
 
     def add_after(self, key: K, delay: float) -> None:
         """Ask for a pass in ``delay`` seconds; of several such requests the earliest counts."""
-        loop = asyncio.get_running_loop()
-        planned = self._timers.get(key)
-        if planned is not None and planned.when() <= loop.time() + delay:
-            return
-        self._forget_plan(key)
-        self._timers[key] = loop.call_later(delay, self._due, key)
+        self._turns.add_after(key, delay)
 
     async def run(self, handle: Handle[K], *, workers: int) -> None:
         """Work until cancelled; what is planned is dropped then.
@@ -101,39 +84,27 @@ class WorkQueue(Generic[K]):
                 for _ in range(workers):
                     group.create_task(self._work(handle))
         finally:
-            for key in tuple(self._timers):
-                self._forget_plan(key)
+            self._turns.forget_plans()
 
     async def _work(self, handle: Handle[K]) -> None:
         while True:
-            await self._waiting.acquire()
+            await self._turns.permit()
             if self._gate is not None:
                 await self._gate.wait()
-            await self._pass(self._take(), handle)
-
-    def _take(self) -> K:
-        group = next(iter(self._ready))
-        keys = self._ready.pop(group)
-        key = next(iter(keys))
-        del keys[key]
-        if keys:
-            self._ready[group] = keys
-        self._busy.add(key)
-        self._forget_plan(key)
-        return key
+            await self._pass(self._turns.take(), handle)
 
     async def _pass(self, key: K, handle: Handle[K]) -> None:
+        failed = False
         try:
             delay = await handle(key)
             self._failures.pop(key, None)
         except Exception as error:  # noqa: BLE001 - one broken object must not end its worker
+            failed = True
             delay = self._delay_after(key, error)
-            # The change that came meanwhile may be the trace of the failed pass itself.
-            self._again.discard(key)
         finally:
-            self._busy.discard(key)
-        if key in self._again:
-            self._again.discard(key)
+            changed = self._turns.finish(key)
+        # A change that came during a failed pass may be the trace of that pass itself.
+        if changed and not failed:
             self.add(key)
         elif delay is not None:
             self.add_after(key, delay)
@@ -150,12 +121,3 @@ class WorkQueue(Generic[K]):
         jittered = delay * random.uniform(0.5, 1.0)  # noqa: S311 - jitter against herds
         asked = error.retry_after if isinstance(error, ThrottledError) else 0.0
         return max(jittered, asked)
-
-    def _due(self, key: K) -> None:
-        self._timers.pop(key, None)
-        self.add(key)
-
-    def _forget_plan(self, key: K) -> None:
-        timer = self._timers.pop(key, None)
-        if timer is not None:
-            timer.cancel()

@@ -148,7 +148,7 @@ async def test_a_pass_plans_its_next_one_and_the_earliest_plan_counts() -> None:
     async with working(queue, reconciler):
         await eventually(seen, within=5, what="the early pass")
 
-    assert queue._timers == {}
+    assert queue._turns._timers == {}
 
 
 async def test_a_returned_delay_brings_the_key_back() -> None:
