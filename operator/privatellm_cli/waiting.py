@@ -8,10 +8,13 @@ terminal is better served by one sentence now than by a time-out later.
 import asyncio
 from contextlib import aclosing
 
+from privatellm import labels
 from privatellm.api.llm_instance import LLMInstance
-from privatellm.errors import NotFoundError
+from privatellm.errors import ForbiddenError, NotFoundError
 from privatellm.kube import Manifest, kinds
+from privatellm.kube.kinds import Kind
 from privatellm.kube.waiting import states, wait_for
+from privatellm.names import label_value
 from privatellm_cli import downloads
 from privatellm_cli.cluster import Cluster, Name
 from privatellm_cli.errors import OverdueError, UnreachedError
@@ -26,6 +29,19 @@ READY_SECONDS = 600.0
 
 GONE_SECONDS = 120.0
 """How long deletion may take; servers finish what they have begun."""
+
+
+async def until_as_ordered(
+    cluster: Cluster, name: Name, replicas: int, progress: Progress, timeout_seconds: float
+) -> Manifest:
+    """Return an instance once all servers answer, or, for an order of none, once none exists.
+
+    Raises:
+        UnreachedError: when it will not come about by itself, with the cause.
+        OverdueError: when it did not come about in time.
+    """
+    wait = until_ready if replicas else until_stopped
+    return await wait(cluster, name, progress, timeout_seconds)
 
 
 async def until_ready(
@@ -54,24 +70,77 @@ async def until_ready(
     return reached
 
 
+async def until_stopped(
+    cluster: Cluster, name: Name, progress: Progress, timeout_seconds: float
+) -> Manifest:
+    """Return an instance once it is stopped and none of its servers exists any more.
+
+    The phase is about the order: servers that were told to end finish what they have begun first, and hold
+    memory and a log until then. Who may not read pods has the phase's word for it.
+
+    Raises:
+        UnreachedError: when it will not come about by itself, with the cause.
+        OverdueError: when it did not come about in time.
+    """
+    deadline = asyncio.get_running_loop().time() + timeout_seconds
+    stopped = await until_ready(cluster, name, progress, timeout_seconds)
+    progress.begin(name.text)
+    progress.update("Its servers finish what they have begun.")
+    try:
+        async with asyncio.timeout_at(deadline):
+            await _until_no_server(cluster, name)
+    except ForbiddenError:
+        return stopped
+    except TimeoutError:
+        raise OverdueError(
+            f"LLMInstance {name.text} is stopped, but a server of it still exists after "
+            f"{timeout_seconds:g} s: it finishes what it has begun. Wait longer with --timeout."
+        ) from None
+    finally:
+        progress.close()
+    return stopped
+
+
 async def until_gone(cluster: Cluster, name: Name, uid: str, timeout_seconds: float) -> None:
     """Return once an instance does not exist any more.
 
     Raises:
         OverdueError: when it still exists.
     """
-
-    def gone(state: Manifest | None) -> bool:
-        return state is None or state["metadata"]["uid"] != uid
-
     try:
         async with asyncio.timeout(timeout_seconds):
-            await wait_for(cluster.client, kinds.LLM_INSTANCE, name.name, name.namespace, gone)
+            await _until_deleted(cluster, kinds.LLM_INSTANCE, name, uid)
     except TimeoutError:
         raise OverdueError(
             f"LLMInstance {name.text} still exists after {timeout_seconds:g} s: its servers finish what "
             "they have begun. It needs nothing from you unless the operator is down (`privatellm doctor`)."
         ) from None
+
+
+async def _until_no_server(cluster: Cluster, name: Name) -> None:
+    """Return once no pod of an instance exists whose containers run or could still run."""
+    selector = f"{labels.LLM_INSTANCE}={label_value(name.name)}"
+    while True:
+        pods = (await cluster.client.list(kinds.POD, name.namespace, labels=selector)).items
+        alive = next((pod for pod in pods if not _has_ended(pod)), None)
+        if alive is None:
+            return
+        metadata = alive["metadata"]
+        pod = Name(metadata["namespace"], metadata["name"])
+        await _until_deleted(cluster, kinds.POD, pod, metadata["uid"])
+
+
+def _has_ended(pod: Manifest) -> bool:
+    """Say whether a pod is a mere record, such as that of an eviction, which nobody is deleting."""
+    is_going = "deletionTimestamp" in pod["metadata"]
+    return not is_going and pod.get("status", {}).get("phase") in ("Failed", "Succeeded")
+
+
+async def _until_deleted(cluster: Cluster, kind: Kind, name: Name, uid: str) -> None:
+    def gone(state: Manifest | None) -> bool:
+        return state is None or state["metadata"]["uid"] != uid
+
+    await wait_for(cluster.client, kind, name.name, name.namespace, gone)
 
 
 class _Wait:

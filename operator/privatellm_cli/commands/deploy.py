@@ -12,7 +12,7 @@ from privatellm_cli.display import progress_for
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import InstanceArgument, OutputOption, TimeoutOption, on_cluster
 from privatellm_cli.output import Format, show_one
-from privatellm_cli.waiting import READY_SECONDS, until_ready
+from privatellm_cli.waiting import READY_SECONDS, until_as_ordered
 
 
 @on_cluster
@@ -60,7 +60,8 @@ def deploy(
         if not output.is_document:
             typer.echo(f"LLMInstance {place.text} {_outcome(before, stored)}.")
         if wait:
-            stored = await until_ready(cluster, place, progress_for(), timeout)
+            wanted = stored["spec"].get("replicas", 1)
+            stored = await until_as_ordered(cluster, place, wanted, progress_for(), timeout)
         _tell(place, stored, output, waited=wait)
 
     in_cluster(target, work)

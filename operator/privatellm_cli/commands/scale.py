@@ -9,7 +9,7 @@ from privatellm_cli.cluster import FIELD_MANAGER, Cluster, Target, in_cluster
 from privatellm_cli.display import progress_for
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import InstanceArgument, TimeoutOption, on_cluster
-from privatellm_cli.waiting import READY_SECONDS, until_ready
+from privatellm_cli.waiting import READY_SECONDS, until_as_ordered
 
 
 @on_cluster
@@ -20,7 +20,9 @@ def scale(
     replicas: Annotated[
         int, typer.Option("--replicas", metavar="N", min=0, help="Model servers; 0 stops it.")
     ],
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until they all answer.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until they all answer; with 0, until none is left.")
+    ] = False,
     timeout: TimeoutOption = READY_SECONDS,
 ) -> ExitCode:
     """Set the number of model servers. With 0 keys stay valid and the endpoint answers 503."""
@@ -39,7 +41,7 @@ def scale(
         was = before["spec"].get("replicas", 1)
         typer.echo(f"LLMInstance {place.text} scaled from {was} to {replicas}.")
         if wait:
-            await until_ready(cluster, place, progress_for(), timeout)
+            await until_as_ordered(cluster, place, replicas, progress_for(), timeout)
             typer.echo("Stopped." if replicas == 0 else "All servers answer.")
 
     in_cluster(target, work)

@@ -50,6 +50,28 @@ def test_a_customer_orders_looks_scales_and_deletes(cli: CommandLine) -> None:
     assert "There is no private LLM" in cli.run("list").stderr
 
 
+async def test_waiting_for_a_stop_ends_when_no_server_is_left(
+    client: KubeClient, cli: CommandLine
+) -> None:
+    """A server that has not ended yet is waited for, although the instance is Stopped already."""
+    assert (await cli.call("deploy", "chat", "--model", MODEL, "--wait")).code == 0
+    [pod] = (await client.list(kinds.POD, cli.namespace)).items
+    hold = {"metadata": {"finalizers": ["example.com/held"]}}
+    await client.patch(kinds.POD, pod["metadata"]["name"], cli.namespace, hold)
+    stop = ("scale", "chat", "--replicas", "0", "--wait")
+
+    held = await cli.call(*stop, "--timeout", "15")
+    await client.patch(
+        kinds.POD, pod["metadata"]["name"], cli.namespace, {"metadata": {"finalizers": None}}
+    )
+    released = await cli.call(*stop)
+
+    assert held.code == 12
+    assert "a server of it still exists" in only_line(held)
+    assert "Stopped." in released.stdout
+    assert (await client.list(kinds.POD, cli.namespace)).items == ()
+
+
 def test_orders_and_scaling_do_not_undo_each_other(cli: CommandLine) -> None:
     """Replicas that a later command set are kept by an order that does not name any."""
     cli.succeed("deploy", "chat", "--model", MODEL, "--replicas", "0")
