@@ -8,7 +8,16 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from customer import MODEL, Credentials, ask_for_key, order, question, until_phase, until_routed
+from customer import (
+    MODEL,
+    Credentials,
+    ask_for_key,
+    order,
+    question,
+    until_condition,
+    until_phase,
+    until_routed,
+)
 from embedded import Environment, kubectl
 from eventually import eventually
 from privatellm.kube import KubeClient, kinds
@@ -172,10 +181,11 @@ async def test_more_replicas_than_the_platform_allows_leave_what_runs_alone(
     """An autoscaler without bounds meets the platform's."""
     await order(client, namespace, "chat")
     await _scale(environment, namespace, 1_000)
-    failed = await until_phase(client, kinds.LLM_INSTANCE, namespace, "chat", "Failed")
 
-    accepted = next(c for c in failed["status"]["conditions"] if c["type"] == "Accepted")
-    assert accepted["reason"] == "TooManyReplicas"
+    await until_condition(
+        client, kinds.LLM_INSTANCE, namespace, "chat", "Accepted", "TooManyReplicas"
+    )
+    await until_phase(client, kinds.LLM_INSTANCE, namespace, "chat", "Failed")
     deployment = await client.get(kinds.DEPLOYMENT, "chat-llama", namespace)
     assert deployment is not None
     assert deployment["spec"]["replicas"] == 1

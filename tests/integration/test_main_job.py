@@ -6,7 +6,7 @@ import base64
 import httpx
 import pytest
 
-from customer import ask_for_key, chat, order, until_phase, until_routed
+from customer import ask_for_key, chat, order, until_condition, until_phase, until_routed
 from eventually import eventually
 from privatellm.kube import KubeClient, kinds
 from privatellm.names import slug_of
@@ -99,11 +99,12 @@ async def test_an_unknown_model_is_a_clear_failure_and_no_other_model_is_served(
     client: KubeClient, namespace: str
 ) -> None:
     """The condition names the model and what to do; no Deployment appears."""
-    failed = await order(client, namespace, "odd", phase="Failed", model="gpt-9")
+    await order(client, namespace, "odd", phase="Failed", model="gpt-9")
 
-    accepted = next(c for c in failed["status"]["conditions"] if c["type"] == "Accepted")
-    assert accepted["status"] == "False"
-    assert "gpt-9" in accepted["message"]
+    message = await until_condition(
+        client, kinds.LLM_INSTANCE, namespace, "odd", "Accepted", "UnknownModel"
+    )
+    assert "gpt-9" in message
     assert await client.get(kinds.DEPLOYMENT, "odd-llama", namespace) is None
 
 
@@ -131,14 +132,9 @@ async def test_a_wrong_checksum_is_named_in_the_condition(
                 "spec": {"model": name},
             },
         )
-
-        async def named() -> bool:
-            seen = await client.get(kinds.LLM_INSTANCE, "broken", namespace) or {}
-            conditions = seen.get("status", {}).get("conditions", [])
-            model = next((c for c in conditions if c["type"] == "ModelAvailable"), {})
-            return model.get("status") == "False" and model.get("reason") == "ChecksumMismatch"
-
-        await eventually(named, within=60, what="ModelAvailable with reason ChecksumMismatch")
+        await until_condition(
+            client, kinds.LLM_INSTANCE, namespace, "broken", "ModelAvailable", "ChecksumMismatch"
+        )
     finally:
         await client.delete(kinds.LLM_MODEL, name)
 

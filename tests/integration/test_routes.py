@@ -14,6 +14,7 @@ from customer import (
     ask_for_key,
     instance,
     order,
+    until_condition,
     until_phase,
     until_routed,
 )
@@ -166,9 +167,10 @@ async def test_an_object_of_somebody_else_is_not_adopted_and_gets_no_route(
     before = await client.create(kinds.SERVICE, foreign)
     failed = await order(client, namespace, "taken", phase="Failed", replicas=0)
 
-    accepted = next(c for c in failed["status"]["conditions"] if c["type"] == "Accepted")
-    assert accepted["reason"] == "ChildConflict"
-    assert "Service taken-llama" in accepted["message"]
+    message = await until_condition(
+        client, kinds.LLM_INSTANCE, namespace, "taken", "Accepted", "ChildConflict"
+    )
+    assert "Service taken-llama" in message
     after = await client.get(kinds.SERVICE, "taken-llama", namespace)
     assert after is not None
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]

@@ -136,27 +136,6 @@ async def order(client: KubeClient, namespace: str, name: str, model: str, **spe
     await client.create(kinds.LLM_INSTANCE, instance(namespace, name, model=model, **spec))
 
 
-async def until_condition(
-    client: KubeClient,
-    kind: kinds.Kind,
-    namespace: str | None,
-    name: str,
-    condition: str,
-    reason: str,
-) -> str:
-    """Wait until a condition has a reason and return its message."""
-
-    async def told() -> str:
-        seen = (await client.get(kind, name, namespace) or {}).get("status", {})
-        found: Manifest = next(
-            (c for c in seen.get("conditions", ()) if c["type"] == condition), {}
-        )
-        assert found.get("reason") == reason, seen
-        return str(found.get("message")) or "-"
-
-    return await eventually(told, within=READY_SECONDS, what=f"{condition} with reason {reason}")
-
-
 async def until_gone(
     client: KubeClient, kind: kinds.Kind, namespace: str | None, name: str
 ) -> None:

@@ -69,6 +69,31 @@ async def until_phase(
     return seen
 
 
+async def until_condition(
+    client: KubeClient,
+    kind: kinds.Kind,
+    namespace: str | None,
+    name: str,
+    condition: str,
+    reason: str,
+) -> str:
+    """Wait until a condition has a reason and return its message.
+
+    A phase may have an earlier cause for a moment (pods of others still hold the node's room), so a test
+    that is about a cause waits for the cause and not for the phase.
+    """
+
+    async def told() -> str:
+        seen = (await client.get(kind, name, namespace) or {}).get("status", {})
+        found: dict[str, Any] = next(
+            (c for c in seen.get("conditions", ()) if c["type"] == condition), {}
+        )
+        assert found.get("reason") == reason, seen
+        return str(found.get("message")) or "-"
+
+    return await eventually(told, within=READY_SECONDS, what=f"{condition} with reason {reason}")
+
+
 async def order(
     client: KubeClient, namespace: str, name: str, *, phase: str = "Ready", **spec: Any
 ) -> dict[str, Any]:

@@ -15,9 +15,8 @@ from cache_world import (
     padded,
     pods_of,
     replace,
-    until_condition,
 )
-from customer import READY_SECONDS, until_phase
+from customer import READY_SECONDS, until_condition, until_phase
 from eventually import eventually
 from privatellm.kube import KubeClient, kinds
 
@@ -46,6 +45,14 @@ async def _recorded(client: KubeClient, model: str, digest: str) -> None:
     await eventually(seen, within=READY_SECONDS, what=f"the record of {digest}")
 
 
+async def _told(client: KubeClient, namespace: str, digest: str) -> None:
+    async def told() -> bool:
+        status = (await client.get(kinds.LLM_INSTANCE, "chat", namespace) or {})["status"]
+        return bool(status["model"].get("sha256") == digest)
+
+    await eventually(told, within=READY_SECONDS, what="the digest in the instance's status")
+
+
 async def test_the_first_use_is_recorded_and_a_changed_file_is_refused_with_both_digests(
     client: KubeClient, namespace: str, weights: Path, model: str
 ) -> None:
@@ -56,12 +63,7 @@ async def test_the_first_use_is_recorded_and_a_changed_file_is_refused_with_both
     [pod] = await pods_of(client, namespace, "chat")
     await _recorded(client, model, first)
     await until_condition(client, kinds.LLM_MODEL, None, model, "DigestKnown", "Recorded")
-
-    async def told() -> bool:
-        status = (await client.get(kinds.LLM_INSTANCE, "chat", namespace) or {})["status"]
-        return bool(status["model"].get("sha256") == first)
-
-    await eventually(told, what="the digest in the instance's status")
+    await _told(client, namespace, first)
     assert [p["metadata"]["uid"] for p in await pods_of(client, namespace, "chat")] == [
         pod["metadata"]["uid"]
     ]
@@ -97,8 +99,8 @@ async def test_an_edited_source_is_a_first_use_again_and_rolls_the_servers(
         return len(uids) == 1 and before["metadata"]["uid"] not in uids
 
     await eventually(rolled, within=READY_SECONDS, what="another pod")
-    ready = await until_phase(client, kinds.LLM_INSTANCE, namespace, "chat", "Ready")
-    assert ready["status"]["model"]["sha256"] == digest_of(other)
+    await until_phase(client, kinds.LLM_INSTANCE, namespace, "chat", "Ready")
+    await _told(client, namespace, digest_of(other))
 
 
 async def test_a_declared_digest_needs_no_fetch_of_the_platform(

@@ -11,10 +11,9 @@ from cache_world import (
     linked,
     order,
     pods_of,
-    until_condition,
     until_gone,
 )
-from customer import until_phase
+from customer import until_condition, until_phase
 from privatellm.kube import KubeClient, kinds
 
 pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600)]

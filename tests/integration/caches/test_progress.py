@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cache_world import add_model, order, percentages, platform_settings, slowly, until_condition
-from customer import READY_SECONDS, until_phase
+from cache_world import add_model, order, percentages, platform_settings, slowly
+from customer import READY_SECONDS, until_condition, until_phase
 from eventually import eventually
 from fetcher_source import HttpSource
 from privatellm.kube import KubeClient, kinds

@@ -17,9 +17,8 @@ from cache_world import (
     models_in,
     order,
     platform_settings,
-    until_condition,
 )
-from customer import READY_SECONDS, until_phase
+from customer import READY_SECONDS, until_condition, until_phase
 from eventually import eventually
 from fetcher_source import HttpSource
 from privatellm.kube import KubeClient, kinds

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from operator_objects import UID, instance_manifest, model_manifest
 from privatellm import labels
 from privatellm.kube import Listing, kinds
-from privatellm_operator.queue import Key
+from privatellm_operator.handlers.arrivals import Arrivals
+from privatellm_operator.queue import Key, WorkQueue
 from privatellm_operator.world.cache import World
 from privatellm_operator.world.routing import all_parents, dependants_in, keys_of, platform_key
 
@@ -102,6 +103,29 @@ def test_objects_are_found_by_their_current_terms_only() -> None:
 
     assert store.find("u1") == ()
     assert [m["metadata"]["name"] for m in store.find("u2")] == ["chat-llama-key"]
+
+
+def test_who_lost_a_child_is_asked_as_well_as_who_has_it_now() -> None:
+    """Somebody took the owner out of our Secret: its instance must look, though nothing names it any more."""
+    world, queue = World(), WorkQueue()
+    arrivals = Arrivals(world, queue, PLATFORM)
+    arrivals.note(kinds.SECRET, "ADDED", secret(5))
+    assert len(queue) == 1
+    waiting = WorkQueue()
+
+    Arrivals(world, waiting, PLATFORM).note(kinds.SECRET, "MODIFIED", secret(6, ownerReferences=[]))
+
+    assert len(waiting) == 1
+
+
+def test_a_list_tells_what_an_object_was_before() -> None:
+    """A list that follows a missed change must wake those who lost a child, too."""
+    store = World()[kinds.SECRET]
+    store.put(secret(5))
+
+    changed = store.replace(Listing((secret(7, ownerReferences=[]),), "10"))
+
+    assert [m["metadata"]["ownerReferences"] == [] for m in changed] == [False, True]
 
 
 def test_managed_fields_are_not_kept() -> None:
