@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from privatellm_local.packaging.values import Values
+from privatellm_local.packaging.chart import OPERATOR, Chart
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class Entry:
             yield from member.leaves
 
 
-def entries() -> tuple[Entry, ...]:
-    """Return every value in the order of the types."""
-    return _members(Values(), ())
+def entries(chart: Chart = OPERATOR) -> tuple[Entry, ...]:
+    """Return every value of a chart in the order of the types."""
+    return _members(chart.values(), ())
 
 
 def _members(group: BaseModel, path: tuple[str, ...]) -> tuple[Entry, ...]:

@@ -1,31 +1,32 @@
-"""``docs/reference/chart-values.md``: the values as tables."""
+"""The reference page of a chart's values: tables."""
 
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from privatellm_local.packaging.chart import OPERATOR, Chart
 from privatellm_local.packaging.listing import Entry, entries
 from privatellm_local.packaging.schema import Schema, values_schema
 
 _HEADER = """\
-# Values of the chart `private-llm-operator`
+# Values of the chart `{name}`
 
-Generated from the types in `local/privatellm_local/packaging/values.py`; a test compares. Unknown values
-are refused by `values.schema.json`. [Install with Helm](../how-to/helm-install.md) says how to install
-and upgrade.
+Generated from the types in `local/privatellm_local/packaging/{source}`; a test compares. Unknown values
+are refused by `values.schema.json`. {guide}
 """
 
 _ROW = "| value | type | default | what it is for |\n|---|---|---|---|"
 
 
-def reference_page() -> str:
-    """Return the page."""
-    schema, all_entries = values_schema(), entries()
+def reference_page(chart: Chart = OPERATOR) -> str:
+    """Return the page of a chart."""
+    schema, all_entries = values_schema(chart), entries(chart)
     single = [entry for entry in all_entries if not entry.members]
     groups = [entry for entry in all_entries if entry.members]
     sections = [_section("Top level", "", single, schema)]
     sections += [_section(f"`{g.path[0]}`", g.text, list(g.leaves), schema) for g in groups]
-    return _HEADER + "\n" + "\n\n".join(sections) + "\n"
+    header = _HEADER.format(name=chart.name, source=chart.source, guide=chart.guide)
+    return header + "\n" + "\n\n".join(sections) + "\n"
 
 
 def _section(title: str, text: str, leaves: list[Entry], schema: Schema) -> str:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from privatellm_local.packaging.chart import OPERATOR, Chart
 from privatellm_local.packaging.value_types import Member
-from privatellm_local.packaging.values import Values
 
 Schema = dict[str, Any]
 
@@ -11,9 +11,9 @@ _UNSAID = ("title", "default")
 """Titles repeat names, and ``values.yaml`` is where defaults are."""
 
 
-def values_schema() -> Schema:
-    """Return the JSON schema of the chart's values."""
-    schema = Values.model_json_schema(by_alias=True, mode="validation")
+def values_schema(chart: Chart = OPERATOR) -> Schema:
+    """Return the JSON schema of a chart's values."""
+    schema = chart.values.model_json_schema(by_alias=True, mode="validation")
     tidy = _tidy(schema)
     for group in (tidy, *_groups(tidy["$defs"])):
         # In Helm `null` takes a default away; templates are spared from looking for what is not there.

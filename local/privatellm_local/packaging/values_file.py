@@ -4,20 +4,22 @@ import json
 import textwrap
 from collections.abc import Iterator
 
+from privatellm_local.packaging.chart import OPERATOR, Chart
 from privatellm_local.packaging.listing import Entry, entries
 
 WIDTH = 100
 
 _HEADER = """\
-# Values of the chart private-llm-operator; docs/reference/chart-values.md lists them as a table.
-# Generated from the types in local/privatellm_local/packaging/values.py. Do not edit.
+# Values of the chart {name}; docs/reference/{page} lists them as a table.
+# Generated from the types in local/privatellm_local/packaging/{source}. Do not edit.
 """
 
 
-def values_file() -> str:
-    """Return the text of ``values.yaml``."""
-    blocks = ("\n".join(_lines(entry, 0)) for entry in entries())
-    return _HEADER + "\n" + "\n\n".join(blocks) + "\n"
+def values_file(chart: Chart = OPERATOR) -> str:
+    """Return the text of a chart's ``values.yaml``."""
+    blocks = ("\n".join(_lines(entry, 0)) for entry in entries(chart))
+    header = _HEADER.format(name=chart.name, page=chart.page, source=chart.source)
+    return header + "\n" + "\n\n".join(blocks) + "\n"
 
 
 def _lines(entry: Entry, depth: int) -> Iterator[str]:
