@@ -7,14 +7,14 @@ dead before the new one exists.
 
 All requests, for a platform team whose authserver was taken over: every verifier is deleted. The edge
 refuses all keys within a moment, and the operator issues a new one for each request that may have one. No
-customer's Secret is touched by us, and the right to delete in the token namespace is all it needs.
+customer's Secret is touched by us: it needs the right to delete in the token namespace, and to list requests.
 """
 
 import asyncio
 from dataclasses import dataclass
 
 from privatellm import labels
-from privatellm.api.api_token_request import APITokenRequest
+from privatellm.api.api_token_request import APITokenRequest, TokenPhase
 from privatellm.errors import ConflictError
 from privatellm.kube import Manifest, kinds
 from privatellm.names import token_secret_name
@@ -29,6 +29,9 @@ PARALLEL = 16
 
 PAUSE_SECONDS = 0.5
 """Between two looks at how many requests have a new key."""
+
+BARRED = (TokenPhase.FAILED, TokenPhase.EXPIRED, TokenPhase.REVOKED)
+"""The phases in which the operator issues no key."""
 
 
 async def rotate_one(cluster: Cluster, name: Name, timeout_seconds: float) -> tuple[str, Key]:
@@ -105,28 +108,52 @@ async def until_reissued(
     ended: Ended,
     progress: Progress,
     timeout_seconds: float,
-) -> None:
-    """Return once every request whose keys were ended has a new one.
+) -> tuple[APITokenRequest, ...]:
+    """Return once every request that may have a new key has one; return those that may not have one.
+
+    A request that goes away meanwhile is owed nothing, and one that the operator refuses a key (its Secret
+    belongs to somebody else, say) would be waited for in vain.
 
     Raises:
         OverdueError: when some have none, with how many.
     """
-    missing = ended.requests
+    waiting: tuple[APITokenRequest, ...] = ()
     try:
         async with asyncio.timeout(timeout_seconds):
-            while missing:
-                now = await verifiers(cluster, token_namespace)
-                fresh = [v for v in now if v["metadata"]["name"] not in ended.verifiers]
-                missing = ended.requests - frozenset(map(_request_uid, fresh))
-                done = len(ended.requests) - len(missing)
+            while True:
+                waiting = await _without_new_key(cluster, token_namespace, ended)
+                barred = tuple(request for request in waiting if _is_barred(request))
+                done = len(ended.requests) - len(waiting)
                 progress.update(f"{done} of {len(ended.requests)} requests have a new key")
-                await asyncio.sleep(PAUSE_SECONDS if missing else 0)
+                if len(barred) == len(waiting):
+                    return barred
+                await asyncio.sleep(PAUSE_SECONDS)
     except TimeoutError:
         raise OverdueError(
-            f"Every old key is dead; {len(missing)} of {len(ended.requests)} requests have no new one "
+            f"Every old key is dead; {len(waiting)} of {len(ended.requests)} requests have no new one "
             f"after {timeout_seconds:g} s. The operator goes on (`privatellm token list -A`), or "
             "is down (`privatellm doctor`)."
         ) from None
+
+
+async def _without_new_key(
+    cluster: Cluster, token_namespace: str, ended: Ended
+) -> tuple[APITokenRequest, ...]:
+    """Return the requests that lost their keys, still exist and have no new key."""
+    now = await verifiers(cluster, token_namespace)
+    fresh = [v for v in now if v["metadata"]["name"] not in ended.verifiers]
+    missing = ended.requests - frozenset(map(_request_uid, fresh))
+    if not missing:
+        return ()
+    listing = await cluster.client.list(kinds.API_TOKEN_REQUEST)
+    lost = (one for one in listing.items if one["metadata"]["uid"] in missing)
+    return tuple(
+        request for request in map(APITokenRequest.parse, lost) if not request.metadata.is_deleting
+    )
+
+
+def _is_barred(request: APITokenRequest) -> bool:
+    return request.spec.revoked or request.status.phase in BARRED
 
 
 def _request_uid(verifier: Manifest) -> str:

@@ -24,9 +24,18 @@ class Arrivals:
     platform: Key
 
     def note(self, kind: Kind, event_type: str | None, manifest: Manifest) -> None:
-        """Take note of one event; what is known already causes no pass."""
-        if self.world.observe(kind, event_type, manifest):
-            self.enqueue(kind, manifest)
+        """Take note of one event; what is known already causes no pass.
+
+        What depended on the object as it was is asked for as well: a child that was taken from its owner,
+        or an instance that left a model, does not name them any more.
+        """
+        metadata = manifest["metadata"]
+        before = self.world[kind].get(metadata.get("namespace", ""), metadata["name"])
+        if not self.world.observe(kind, event_type, manifest):
+            return
+        if before is not None:
+            self.enqueue(kind, before)
+        self.enqueue(kind, manifest)
 
     def enqueue(self, kind: Kind, manifest: Manifest) -> None:
         """Ask for a pass over everything that depends on a changed object."""

@@ -94,19 +94,23 @@ class Store:
     def replace(self, listing: Listing, namespace: str | None = None) -> tuple[Manifest, ...]:
         """Make the store agree with a full list, and return the objects that changed or vanished.
 
+        An object that changed is returned as it was and as it is, for what depended on it then and now.
+
         Args:
             listing: Every object that exists in ``namespace``.
             namespace: Where the list was made; ``None`` for everywhere.
         """
+        known = {_name(item): self._objects.get(_name(item)) for item in listing.items}
         changed = [item for item in listing.items if self.put(item)]
+        before = [found for item in changed if (found := known[_name(item)]) is not None]
         listed = {_name(item) for item in listing.items}
         moment = int(listing.resource_version)
         vanished = [
-            known
-            for name, known in tuple(self._objects.items())
+            gone
+            for name, gone in tuple(self._objects.items())
             if name not in listed and namespace in (None, name[0]) and self._bury(name, moment)
         ]
-        return (*changed, *vanished)
+        return (*before, *changed, *vanished)
 
     def _bury(self, name: Name, version: int) -> bool:
         known = self._objects.get(name)

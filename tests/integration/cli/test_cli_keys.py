@@ -1,6 +1,10 @@
 """The life of keys by the command line, on the embedded environment."""
 
+import asyncio
+import base64
 import shlex
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -9,7 +13,9 @@ import pytest
 from admission_tenants import create_tenant, kubeconfig_with, token_of
 from cli_world import CommandLine, only_line
 from customer import MODEL, Credentials, until_routed
+from eventually import eventually
 from privatellm.kube import KubeClient, kinds
+from privatellm.verifiers import SECRET_TYPE
 
 pytestmark = [
     pytest.mark.integration,
@@ -125,6 +131,58 @@ async def test_a_secret_of_another_owner_is_left_alone(
 
     assert outcome.code in (9, 11)
     assert await client.get(kinds.SECRET, "app-token", ordered.namespace) is not None
+
+
+async def test_requests_that_get_no_new_key_hold_nobody_up(
+    client: KubeClient, ordered: CommandLine
+) -> None:
+    """One whose Secret somebody else took is named, and one that is being deleted is owed nothing."""
+    for name in ("stays", "taken", "leaves"):
+        ordered.succeed("token", "create", "chat", "--name", name)
+    async with _operator_away(client):
+        await client.patch(
+            kinds.SECRET, "taken-token", ordered.namespace, {"metadata": {"ownerReferences": None}}
+        )
+        await client.delete(kinds.API_TOKEN_REQUEST, "leaves", ordered.namespace)
+        rotating = asyncio.create_task(ordered.call("token", "rotate", "--all", "--yes"))
+        await _until_verifiers_are_gone(client, ordered.namespace)
+    done = await rotating
+
+    assert done.code == 0, done.stderr
+    assert f"{ordered.namespace}/taken has no new key. " in done.stdout
+    assert "leaves" not in done.stdout
+    stays = await client.get(kinds.API_TOKEN_REQUEST, "stays", ordered.namespace)
+    assert stays is not None
+    assert stays["status"]["phase"] == "Ready"
+
+
+@asynccontextmanager
+async def _operator_away(client: KubeClient) -> AsyncIterator[None]:
+    """Stop the operator, as a platform team does that has to look at something in peace."""
+    place = (kinds.DEPLOYMENT, "private-llm-operator", "private-llm-system")
+
+    async def away() -> bool:
+        found = await client.get(*place)
+        return bool(found) and not found["status"].get("replicas")
+
+    await client.patch(*place, {"spec": {"replicas": 0}})
+    try:
+        await eventually(away, within=60, what="the operator's end")
+        yield
+    finally:
+        await client.patch(*place, {"spec": {"replicas": 1}})
+
+
+async def _until_verifiers_are_gone(client: KubeClient, namespace: str) -> None:
+    encoded = base64.b64encode(namespace.encode()).decode()
+
+    async def gone() -> bool:
+        listing = await client.list(
+            kinds.SECRET, "private-llm-tokens", fields=f"type={SECRET_TYPE}"
+        )
+        return all(v["data"]["namespace"] != encoded for v in listing.items)
+
+    await eventually(gone, within=60, what="the end of every key of the namespace")
 
 
 async def test_the_platform_team_replaces_every_key(ordered: CommandLine) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from privatellm.api.api_token_request import APITokenRequest
 from privatellm_cli import completion, delivery, rotation
 from privatellm_cli.cluster import Cluster, Target, in_cluster
 from privatellm_cli.delivery import EnvOption, JsonOption
@@ -64,16 +65,26 @@ def rotate(
         progress.begin("rotating")
         try:
             ended = await rotation.end_all(cluster, found)
-            await rotation.until_reissued(cluster, token_namespace, ended, progress, timeout)
+            barred = await rotation.until_reissued(
+                cluster, token_namespace, ended, progress, timeout
+            )
         finally:
             progress.close()
         typer.echo(
-            f"Ended {len(ended.verifiers)} keys; {len(ended.requests)} requests have new ones in their "
-            "Secrets. Customers restart what read the old ones."
+            f"Ended {len(ended.verifiers)} keys; {len(ended.requests) - len(barred)} requests have new "
+            "ones in their Secrets. Customers restart what read the old ones."
         )
+        for request in barred:
+            typer.echo(_why_none(request))
 
     in_cluster(target, all_of_them if every else one)
     return ExitCode.OK
+
+
+def _why_none(request: APITokenRequest) -> str:
+    said = request.status.conditions[0].message if request.status.conditions else ""
+    place = f"{request.metadata.namespace}/{request.metadata.name}"
+    return f"{place} has no new key. {said}".rstrip()
 
 
 def _confirm(count: int, server: str, *, yes: bool) -> None:
