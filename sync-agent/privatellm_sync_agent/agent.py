@@ -3,12 +3,14 @@
 import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from privatellm_sync_agent.controllers.export import ExportController
 from privatellm_sync_agent.controllers.manager import Manager
 from privatellm_sync_agent.controllers.namespaces import NamespaceSweeper
+from privatellm_sync_agent.controllers.provided import ProvidedResources
 from privatellm_sync_agent.controllers.publishing import Publisher, RefusedError, definition_names
 from privatellm_sync_agent.engine.clients import ClientView
 from privatellm_sync_agent.engine.events import EventRecorder
@@ -39,11 +41,13 @@ class AgentSettings:
         name: Name of the agent, part of every mark; must never change.
         selector: Label selector of the PublishedResources that are ours.
         disabled: Parts that are switched off.
+        provided: Directory with PublishedResources that are applied; ``None``: none.
     """
 
     name: str
     selector: str = ""
     disabled: frozenset[Controller] = frozenset()
+    provided: Path | None = None
 
 
 class Agent:
@@ -89,6 +93,9 @@ class Agent:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._recorder.run())
                 group.create_task(self.namespaces.run())
+                if self.settings.provided is not None:
+                    provided = ProvidedResources(self._service, self.settings.provided)
+                    group.create_task(provided.run())
                 for informer in self.informers:
                     group.create_task(informer.run())
                 # Definitions first, or every published resource would be told that its own is missing.

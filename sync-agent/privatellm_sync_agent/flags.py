@@ -1,4 +1,7 @@
-"""The command line: upstream's flags with upstream's meaning, so a deployment switches over as it is."""
+"""The command line: upstream's flags with upstream's meaning, so a deployment switches over as it is.
+
+One flag is ours: the directory of PublishedResources that the agent applies.
+"""
 
 import argparse
 import re
@@ -36,6 +39,7 @@ class Flags:
         endpoint_slice: Name of the APIExportEndpointSlice.
         agent_name: Name of the agent.
         selector: Label selector of the PublishedResources.
+        provided: Directory with PublishedResources that the agent applies itself; ``None``: none.
         leader_election: Whether a Lease is taken first.
         kubeconfig: Kubeconfig of the service cluster; absent: ``KUBECONFIG``, then the in-cluster files.
         host_override: Replaces the service cluster's host.
@@ -52,6 +56,7 @@ class Flags:
     endpoint_slice: str
     agent_name: str
     selector: str
+    provided: Path | None
     leader_election: bool
     kubeconfig: Path | None
     host_override: str
@@ -87,6 +92,7 @@ def parse(arguments: list[str]) -> Flags:
         endpoint_slice=given.apiexportendpointslice_ref,
         agent_name=name,
         selector=given.published_resource_selector,
+        provided=given.published_resources_directory,
         leader_election=given.enable_leader_election,
         kubeconfig=given.kubeconfig,
         host_override=given.kubeconfig_host_override,
@@ -106,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--apiexportendpointslice-ref", required=True)
     parser.add_argument("--agent-name", default="")
     parser.add_argument("--published-resource-selector", default="")
+    parser.add_argument("--published-resources-directory", type=Path)
     _add_switch(parser, "--enable-leader-election")
     parser.add_argument("--kubeconfig", type=Path)
     parser.add_argument("--kubeconfig-host-override", default="")

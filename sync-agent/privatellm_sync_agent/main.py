@@ -69,7 +69,7 @@ async def run(flags: Flags) -> None:
         await KubeClient.connect(flags.kcp_kubeconfig) as kcp,
     ):
         home = await find_home(kcp, flags.endpoint_slice)
-        settings = AgentSettings(flags.agent_name, flags.selector, flags.disabled)
+        settings = AgentSettings(flags.agent_name, flags.selector, flags.disabled, flags.provided)
         agent = Agent(settings, service=service, kcp=kcp, home=home)
         readiness = Readiness(agent)
         async with (
