@@ -76,11 +76,13 @@ class FeedHealth:
         relists: Times the whole list was read.
         failures: Times a list or watch failed.
         problem: What went wrong since the last confirmation; empty when nothing did.
+        seconds_ahead: By how much our clock is ahead of the API server's; ``None`` before it was heard.
     """
 
     relists: int = 0
     failures: int = 0
     problem: str = ""
+    seconds_ahead: float | None = None
 
 
 class VerifierFeed:
@@ -205,6 +207,7 @@ class VerifierFeed:
     def _confirm(self, uptime: float) -> None:
         self._index.confirm(uptime)
         self._health.problem = ""
+        self._health.seconds_ahead = self._client.seconds_ahead
         self._on_confirmed()
 
     def _note(self, secret: Any, refusal: MalformedVerifierError | None) -> None:

@@ -160,6 +160,7 @@ def _gauges(workers: Sequence[WorkerView], uptime: float) -> Iterator[Metric]:
     tokens = _gauge("index_tokens", "Keys in a worker's index.")
     revoked = _gauge("index_revoked", "Revoked keys that a worker remembers.")
     rejected = _gauge("rejected_verifiers", "Secrets in the token namespace that are not trusted.")
+    skew = _gauge("clock_skew_seconds", "How far our clock is ahead of the API server's.")
     up = _gauge("worker_up", "Whether a worker runs and reports.")
     restarts = CounterMetricFamily(
         "private_llm_auth_worker_restarts", "Times a worker was started again.", labels=["worker"]
@@ -175,7 +176,9 @@ def _gauges(workers: Sequence[WorkerView], uptime: float) -> Iterator[Metric]:
         rejected.add_metric(label, report.rejected)
         if report.confirmed_at is not None:
             ages.add_metric(label, uptime - report.confirmed_at)
-    yield from (ages, tokens, revoked, rejected, up, restarts)
+        if report.seconds_ahead is not None:
+            skew.add_metric(label, report.seconds_ahead)
+    yield from (ages, skew, tokens, revoked, rejected, up, restarts)
 
 
 def _gauge(name: str, text: str) -> GaugeMetricFamily:

@@ -66,6 +66,7 @@ class Report(BaseModel):
         revoked: Revoked keys that are remembered.
         rejected: Secrets of the token namespace that are no verifiers we may trust.
         totals: The worker's counters.
+        seconds_ahead: By how much the worker's clock is ahead of the API server's; ``None`` when unknown.
         problem: What keeps the index from being confirmed; empty when nothing does.
         last_used: Unix time of the last use of each key that was used since the last report.
     """
@@ -77,6 +78,7 @@ class Report(BaseModel):
     revoked: int = 0
     rejected: int = 0
     problem: str = ""
+    seconds_ahead: float | None = None
     totals: Totals = Totals()
     last_used: Mapping[str, float] = {}
 

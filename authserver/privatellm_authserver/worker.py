@@ -71,6 +71,7 @@ class Reporter:
             revoked=self._index.revoked,
             rejected=self._index.rejected,
             problem=self._health.problem,
+            seconds_ahead=self._health.seconds_ahead,
             totals=self._meter.totals() + feed,
             last_used=self._meter.take_last_used(),
         )

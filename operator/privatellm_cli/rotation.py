@@ -7,7 +7,8 @@ dead before the new one exists.
 
 All requests, for a platform team whose authserver was taken over: every verifier is deleted. The edge
 refuses all keys within a moment, and the operator issues a new one for each request that may have one. No
-customer's Secret is touched by us: it needs the right to delete in the token namespace, and to list requests.
+customer's Secret is touched by us: it takes the right to delete in the token namespace and to list
+requests.
 """
 
 import asyncio

@@ -79,6 +79,7 @@ class OperatorProcess:
         self._listener = Listener(self._readiness, self._metrics)
         self._queue = WorkQueue(observer=self._metrics)
         self._metrics.watch(self._queue)
+        self._metrics.compare_clocks(client)
         self._context = ProcessContext(client, settings, platform_key, World(), self._queue)
         self._arrivals = Arrivals(
             self._context.world, self._queue, routing.platform_key(settings.pod.namespace)

@@ -21,6 +21,7 @@ from privatellm.kube import failures
 from privatellm.kube.credentials import Credentials, load_credentials
 from privatellm.kube.encoding import encoded
 from privatellm.kube.kinds import Kind
+from privatellm.kube.server_clock import ServerClock
 
 Manifest = dict[str, Any]
 """A Kubernetes object as the API server sends it."""
@@ -80,6 +81,7 @@ class KubeClient:
                 holds a watch in each of many namespaces.
         """
         self._credentials = credentials
+        self._clock = ServerClock()
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=credentials.tls(), limit=connection_limit),
             read_bufsize=2**21,  # A watch event can be a whole object of more than a megabyte.
@@ -107,6 +109,11 @@ class KubeClient:
     def namespace(self) -> str:
         """The namespace that the kubeconfig's context names; empty when it names none."""
         return self._credentials.namespace
+
+    @property
+    def seconds_ahead(self) -> float | None:
+        """By how much our clock is ahead of the API server's, by its last answer (see ``server_clock``)."""
+        return self._clock.seconds_ahead
 
     async def close(self) -> None:
         """Close every connection."""
@@ -286,7 +293,7 @@ class KubeClient:
                 headers=await self._credentials.headers(),
                 timeout=timeout,
             ) as response:
-                await self._refuse(response, "GET", kind.path(namespace))
+                await self._examine(response, "GET", kind.path(namespace))
                 async for line in response.content:
                     yield _event(json.loads(line))
 
@@ -306,7 +313,7 @@ class KubeClient:
                 headers=await self._credentials.headers(),
                 timeout=timeout,
             ) as response:
-                await self._refuse(response, "GET", path)
+                await self._examine(response, "GET", path)
                 async for line in response.content:
                     yield line
 
@@ -334,11 +341,13 @@ class KubeClient:
                 data=None if body is None else encoded(body),
                 timeout=aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_SECONDS),
             ) as response:
-                await self._refuse(response, method, path)
+                await self._examine(response, method, path)
                 answer: Manifest = await response.json(content_type=None)
                 return answer
 
-    async def _refuse(self, response: aiohttp.ClientResponse, method: str, path: str) -> None:
+    async def _examine(self, response: aiohttp.ClientResponse, method: str, path: str) -> None:
+        """Take note of the server's time, and raise what an error means."""
+        self._clock.note(response.headers.get("Date"))
         if response.status < 400:  # noqa: PLR2004 - the first HTTP error status
             return
         if response.status == 401:  # noqa: PLR2004 - the token may have been rotated under us

@@ -61,6 +61,19 @@ class Following:
         return clocks.uptime() - self.index.confirmed_at
 
 
+async def test_the_clock_of_the_api_server_is_compared_with_ours(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    """Every answer says what time it is there; both are this machine's here."""
+    async with following(server, tmp_path) as world:
+
+        async def compared() -> bool:
+            return world.health.seconds_ahead is not None
+
+        await eventually(compared, within=SOON, what="a look at the API server's clock")
+        assert abs(world.health.seconds_ahead or 0.0) < 2
+
+
 @pytest.fixture
 async def server() -> AsyncIterator[ApiServer]:
     async with api_server() as running:

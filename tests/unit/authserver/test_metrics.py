@@ -93,7 +93,9 @@ def test_all_workers_are_shown_together() -> None:
     meter = Meter(lambda: BEGAN.uptime + 0.000_003)
     for _ in range(TIMED_EVERY):
         meter.allowed(b"key", BEGAN)
-    fleet.workers[0].take(Report(confirmed_at=90.0, tokens=7, rejected=2, totals=meter.totals()))
+    fleet.workers[0].take(
+        Report(confirmed_at=90.0, tokens=7, rejected=2, seconds_ahead=-6.5, totals=meter.totals())
+    )
     fleet.workers[1].take(Report(totals=meter.totals()))
 
     shown = scrape(fleet)
@@ -106,6 +108,8 @@ def test_all_workers_are_shown_together() -> None:
     assert shown[prefix + "decision_duration_seconds_count"] == 2
     assert shown[prefix + 'index_age_seconds{worker="0"}'] == 10
     assert prefix + 'index_age_seconds{worker="1"}' not in shown
+    assert shown[prefix + 'clock_skew_seconds{worker="0"}'] == -6.5
+    assert prefix + 'clock_skew_seconds{worker="1"}' not in shown
     assert shown[prefix + 'index_tokens{worker="0"}'] == 7
     assert shown[prefix + 'rejected_verifiers{worker="0"}'] == 2
     assert [shown[prefix + f'worker_up{{worker="{n}"}}'] for n in range(3)] == [1, 1, 0]

@@ -106,7 +106,7 @@ def test_objects_are_found_by_their_current_terms_only() -> None:
 
 
 def test_who_lost_a_child_is_asked_as_well_as_who_has_it_now() -> None:
-    """Somebody took the owner out of our Secret: its instance must look, though nothing names it any more."""
+    """Somebody took the owner out of our Secret: its instance looks, though nothing names it now."""
     world, queue = World(), WorkQueue()
     arrivals = Arrivals(world, queue, PLATFORM)
     arrivals.note(kinds.SECRET, "ADDED", secret(5))
