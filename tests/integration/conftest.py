@@ -6,6 +6,7 @@ left running, which makes a single test fast to repeat.
 
 import os
 import secrets
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 import embedded
 import leaks
 from privatellm.kube import KubeClient, kinds
+from privatellm_local.paths import cache_paths
 from privatellm_local.platform.rbac import tenant_binding
 from token_control_plane import control_plane
 
@@ -44,6 +46,14 @@ def _assert_discreet(environment: embedded.Environment) -> None:
 def kubeconfig(environment: embedded.Environment) -> Path:
     """The administrator's kubeconfig."""
     return environment.kubeconfig
+
+
+@pytest.fixture
+def shared_files() -> Iterator[Path]:
+    """A directory of this machine whose files every pod of the environment may name."""
+    models = cache_paths().models
+    with tempfile.TemporaryDirectory(dir=models, prefix="test-") as directory:
+        yield Path(directory)
 
 
 @pytest.fixture(scope="session")

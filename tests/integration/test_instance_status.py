@@ -12,6 +12,7 @@ import pytest
 from customer import MODEL, instance, order, until_condition, until_phase
 from eventually import eventually
 from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm_local.paths import cache_paths
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -64,10 +65,15 @@ TROUBLES = {
         of_model=True,
     ),
     "a file that is not there": Trouble(
-        {"source": {"url": "file:///nowhere/model.gguf"}},
+        {"source": {"url": (cache_paths().models / "nowhere.gguf").as_uri()}},
         "NotFound",
-        ("/nowhere/model.gguf",),
+        ("nowhere.gguf",),
         of_model=True,
+    ),
+    "a file that is not the platform's": Trouble(
+        {"source": {"url": "file:///etc/hostname"}},
+        "ContainerRefused",
+        ("/etc/hostname", "own mounts"),
     ),
     "a host that does not exist": Trouble(
         {"source": {"url": "https://models.invalid/model.gguf"}},
@@ -154,11 +160,11 @@ async def test_a_model_larger_than_the_disk_is_told_before_it_is_copied(
     client: KubeClient,
     namespace: str,
     model_like: Callable[..., Awaitable[str]],
-    tmp_path: Path,
+    shared_files: Path,
 ) -> None:
     """Nothing fills a node's disk in order to find out that it is full."""
-    weights = tmp_path / "large.gguf"
-    size = shutil.disk_usage(tmp_path).free + 2**40
+    weights = shared_files / "large.gguf"
+    size = shutil.disk_usage(shared_files).free + 2**40
     with weights.open("wb") as sparse:
         sparse.truncate(size)
     model = await model_like(source={"url": weights.as_uri()}, sizeBytes=size)

@@ -22,6 +22,7 @@ from privatellm.kube import KubeClient, Manifest, kinds
 
 pytestmark = pytest.mark.integration
 
+OF_THE_USER = str(Path("~/.ssh/id_rsa").expanduser())
 END = "/tmp/end"  # noqa: S108 - a path inside a pod
 
 
@@ -265,8 +266,23 @@ async def test_a_pod_that_did_its_work_stays_finished(
             "CreateContainerConfigError",
             "command line",
         ),
+        ({"args": ["--path", OF_THE_USER]}, {}, "CreateContainerConfigError", OF_THE_USER),
+        (
+            {"env": [{"name": "LLAMA_ARG_MODEL", "value": OF_THE_USER}]},
+            {},
+            "CreateContainerConfigError",
+            "LLAMA_ARG_MODEL",
+        ),
     ],
-    ids=["image", "command", "exec probe", "host path", "secret in args"],
+    ids=[
+        "image",
+        "command",
+        "exec probe",
+        "host path",
+        "secret in args",
+        "the user's file in args",
+        "the user's file in a variable",
+    ],
 )
 async def test_what_the_node_does_not_do_is_refused_in_words(
     client: KubeClient,

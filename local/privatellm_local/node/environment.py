@@ -23,10 +23,11 @@ INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
 _LOADER = re.compile(
     r"(LD_|DYLD_|GLIBC_|GCONV_|PYTHON|PERL5|BASH_FUNC).*|PATH|IFS|BASH_ENV|SHELLOPTS|BASHOPTS"
     r"|NODE_OPTIONS|NODE_PATH|RUBYLIB|RUBYOPT|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS"
-    r"|KUBECONFIG|SSL_CERT_.*"
+    r"|KUBECONFIG|SSL_CERT_.*|PRIVATE_LLM_VOLUME_MOUNTS|PRIVATE_LLM_HOST_NODE"
 )
 """Variables by which a loader, a shell or an interpreter takes in code or changes its rules, and those by
-which a pod would borrow the identity of the person whose processes its containers are."""
+which a pod would borrow the identity of the person whose processes its containers are, or lie about where
+its mounts are."""
 
 _NAME = re.compile(r"[^\x00=]+")
 

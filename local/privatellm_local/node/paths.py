@@ -45,6 +45,11 @@ class PathMap:
         """Return the mounts for programs that read paths from elsewhere than args and variables."""
         return {inside: str(outside) for inside, outside in sorted(self._mounts.items())}
 
+    @property
+    def places(self) -> Mapping[str, Path]:
+        """The mounts, as absolute path in the container to absolute path on this machine."""
+        return self._mounts
+
     def get(self, inside: str) -> Path | None:
         """Return the directory mounted at exactly this path."""
         return self._mounts.get(inside)

@@ -2,8 +2,8 @@
 
 Every volume of a pod is a directory of its own below the pod's directory, so two pods never meet,
 except where they ask for it with a claim or a ``hostPath``. Planning is pure apart from resolving the
-symbolic links of a ``hostPath``; :mod:`.files` writes. ``readOnly``, ``sizeLimit``, ``medium`` and file
-modes are not enforced: everything runs as one user, and files are 0600.
+symbolic links of a ``hostPath`` and of a ``subPath``; :mod:`.files` writes. ``readOnly``, ``sizeLimit``,
+``medium`` and file modes are not enforced: everything runs as one user, and files are 0600.
 """
 
 from collections.abc import Mapping, Sequence
@@ -137,7 +137,15 @@ def _mounted(mount: VolumeMount, volumes: Mapping[str, PlannedVolume]) -> Path:
     if mount.name not in volumes:
         raise ContainerRefusedError(f"The pod has no volume {mount.name}.")
     root = volumes[mount.name].path
-    return root / _inside(mount.sub_path) if mount.sub_path else root
+    if not mount.sub_path:
+        return root
+    place = root / _inside(mount.sub_path)
+    if not place.resolve().is_relative_to(root.resolve()):
+        raise ContainerRefusedError(
+            f"A subPath stays inside its volume; {mount.sub_path!r} of volume {mount.name} leads "
+            "outside by a symbolic link."
+        )
+    return place
 
 
 def _host_path(volume: HostPathVolume, roots: Sequence[Path]) -> PlannedVolume:

@@ -24,9 +24,9 @@ pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600
 
 
 @pytest.fixture
-async def weights(client: KubeClient, tmp_path: Path) -> Path:
+async def weights(client: KubeClient, shared_files: Path) -> Path:
     """A file of the demo's model that a test may replace."""
-    return linked(await demo_weights(client), tmp_path)
+    return linked(await demo_weights(client), shared_files)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ async def test_the_first_use_is_recorded_and_a_changed_file_is_refused_with_both
 
 
 async def test_an_edited_source_is_a_first_use_again_and_rolls_the_servers(
-    client: KubeClient, namespace: str, weights: Path, model: str, tmp_path: Path
+    client: KubeClient, namespace: str, weights: Path, model: str, shared_files: Path
 ) -> None:
     """The record of the old source says nothing about the new one."""
     await order(client, namespace, "chat", model)
@@ -88,7 +88,7 @@ async def test_an_edited_source_is_a_first_use_again_and_rolls_the_servers(
     await _recorded(client, model, digest_of(weights))
     [before] = await pods_of(client, namespace, "chat")
 
-    other = padded(weights, tmp_path / "other.gguf")
+    other = padded(weights, shared_files / "other.gguf")
     await client.patch(kinds.LLM_MODEL, model, None, {"spec": {"source": {"url": other.as_uri()}}})
 
     await _recorded(client, model, digest_of(other))

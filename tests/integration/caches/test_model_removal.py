@@ -20,10 +20,10 @@ pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600
 
 
 async def test_a_model_in_use_stays_names_its_users_and_breaks_nobody(
-    client: KubeClient, namespace: str, tmp_path: Path
+    client: KubeClient, namespace: str, shared_files: Path
 ) -> None:
     """Servers run on, new orders are refused, and the model goes with its last user."""
-    weights = linked(await demo_weights(client), tmp_path)
+    weights = linked(await demo_weights(client), shared_files)
     model = await add_model(client, weights.as_uri(), sha256=digest_of(weights))
     await order(client, namespace, "chat", model)
     await until_phase(client, kinds.LLM_INSTANCE, namespace, "chat", "Ready")
@@ -46,10 +46,10 @@ async def test_a_model_in_use_stays_names_its_users_and_breaks_nobody(
 
 
 async def test_a_model_goes_when_its_last_user_chose_another_one(
-    client: KubeClient, namespace: str, tmp_path: Path
+    client: KubeClient, namespace: str, shared_files: Path
 ) -> None:
     """Not only an instance's end frees its model."""
-    weights = linked(await demo_weights(client), tmp_path)
+    weights = linked(await demo_weights(client), shared_files)
     model = await add_model(client, weights.as_uri(), sha256=digest_of(weights))
     await order(client, namespace, "chat", model, replicas=0)
     await until_phase(client, kinds.LLM_INSTANCE, namespace, "chat", "Stopped")

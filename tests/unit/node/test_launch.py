@@ -129,3 +129,66 @@ async def test_what_cannot_be_run_as_written_is_not_run(
         await told(launcher, container)
 
     assert not (launcher.config.root_dir / "pods").exists()
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        {"args": ["--path", "/home/you/.ssh/id_rsa"]},
+        {"args": ["--output=/etc/cron.d/x"]},
+        {"args": ["$(A)$(B)"], "env": [{"name": "A", "value": "/et"}, {"name": "B", "value": "c"}]},
+        {"env": [{"name": "LLAMA_ARG_MODEL", "value": "/home/you/.bashrc"}]},
+        {"env": [{"name": "HOME", "value": "/root"}]},
+        {"env": [{"name": "X", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]},
+        {"env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]},
+        {"envFrom": [{"configMapRef": {"name": "c"}}]},
+        {
+            "env": [
+                {
+                    "name": "X",
+                    "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['path']"}},
+                }
+            ]
+        },
+    ],
+)
+async def test_a_container_that_names_files_of_the_user_does_not_run(
+    launcher: Launcher, container: dict[str, Any]
+) -> None:
+    """Whether they stand in an argument, a variable, or an object that a variable comes from."""
+    subject = pod(
+        {"name": "main", "image": "tell:1", **container},
+        metadata={"annotations": {"path": "/etc/passwd"}},
+    )
+    objects = Sources(secrets={"s": {"k": b"/etc/x"}}, config_maps={"c": {"k": b"/etc/x"}})
+
+    with pytest.raises(ContainerRefusedError, match="own mounts"):
+        await launcher.start(subject.spec.containers[0], Prepared(facts(subject), objects, {}), 0)
+
+    assert not (launcher.container_dir(subject, "main") / "0.log").exists()
+
+
+async def test_a_container_without_a_mount_of_tmp_has_its_own(launcher: Launcher) -> None:
+    """What it calls /tmp is never the machine's."""
+    arguments, environment, directory = await told(
+        launcher,
+        {"args": ["/tmp/x"]},  # noqa: S108 - a pod's
+    )
+
+    assert arguments == [f"{environment['TMPDIR']}/x"]
+    assert Path(arguments[0]).is_relative_to(directory)
+
+
+async def test_what_the_node_shares_by_host_path_may_be_named(
+    launcher: Launcher, tmp_path: Path
+) -> None:
+    """Every pod could mount it, and the catalogue of a laptop names its weights by it."""
+    shared = tmp_path / "shared"
+    its = launcher.config.model_copy(update={"host_path_roots": (shared,)})
+    url = (shared / "m.gguf").as_uri()
+
+    arguments, _, _ = await told(
+        Launcher(its, launcher.client, launcher.tokens), {"args": ["--url", url]}
+    )
+
+    assert arguments == ["--url", url]

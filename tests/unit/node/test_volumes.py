@@ -194,3 +194,14 @@ def test_paths_below_a_volume_are_kept_apart() -> None:
 
     assert one.plan()["v"].path != two.plan()["v"].path
     assert one.plan()["v"].files == {PurePosixPath("a"): b"1", PurePosixPath("b"): b"2"}
+
+
+def test_a_sub_path_does_not_leave_its_volume_by_a_link(tmp_path: Path) -> None:
+    """What one container put into a volume decides nothing about where another one's mount is."""
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    (volume / "out").symlink_to(tmp_path)
+    subject = container(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": "out/x"}])
+
+    with pytest.raises(ContainerRefusedError, match="symbolic link"):
+        mounts(subject, {"v": PlannedVolume(volume)})

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from privatellm.kube import KubeClient
 from privatellm_local.node import environment, files, images, logs, probes, sources, volumes
 from privatellm_local.node.config import NodeConfig
+from privatellm_local.node.confinement import Confinement
 from privatellm_local.node.downward import PodFacts
 from privatellm_local.node.errors import ContainerRefusedError
 from privatellm_local.node.leftovers import MARKER
@@ -29,6 +30,9 @@ from privatellm_local.node.volumes import PlannedVolume, VolumePlanner
 
 MOUNTS_VARIABLE = "PRIVATE_LLM_VOLUME_MOUNTS"
 """JSON of mount path to directory, for programs that read paths from elsewhere than args."""
+
+TEMPORARY = "/tmp"  # noqa: S108 - a path in a container
+"""Every container has such a directory, mounted or not, and never shares the machine's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +93,20 @@ class Launcher:
         termination_log(own).unlink(missing_ok=True)
         logs.discard_old(own, run)
         paths = _paths(container, prepared, own)
-        variables = environment.build(
-            container,
-            prepared.facts,
-            prepared.sources,
-            paths,
-            self._given(prepared.facts.pod, paths, own),
-        )
+        given = self._given(prepared.facts.pod, paths, own)
+        variables = environment.build(container, prepared.facts, prepared.sources, paths, given)
         arguments = environment.arguments(container, variables, paths)
+        confinement = self._confinement(paths, work)
+        confinement.check_arguments(arguments)
+        confinement.check_variables(dict(variables.values.items() - given.items()))
         marked = {**variables.values, MARKER: str(self.config.root_dir)}
         log = logs.log_file(own, run)
         return await ContainerProcess.start(Command((*program, *arguments), marked, work, log))
+
+    def _confinement(self, paths: PathMap, work: Path) -> Confinement:
+        # What is shared by hostPath may be named without a mount too: every pod could mount it.
+        places = (*paths.places.values(), work, *self.config.host_path_roots)
+        return Confinement.of(places, paths.places)
 
     def _given(self, pod: Pod, paths: PathMap, own: Path) -> dict[str, str]:
         server = urlsplit(self.config.api_server)
@@ -108,7 +115,7 @@ class Launcher:
             **inherited,
             "HOME": str(own / "cwd"),
             "HOSTNAME": pod.metadata.name,
-            "TMPDIR": str(paths.get("/tmp") or own / "cwd" / "tmp"),  # noqa: S108 - the pod's own
+            "TMPDIR": str(paths.get(TEMPORARY)),
             # Output goes to a file, where Python would hold lines back; and a pod's working
             # directory must not be a place that code is imported from.
             "PYTHONUNBUFFERED": "1",
@@ -174,4 +181,5 @@ def _paths(container: Container, prepared: Prepared, own: Path) -> PathMap:
     for mount in container.volume_mounts:
         if mount.sub_path and not mounted[mount.mount_path].exists():
             files.make_directory(mounted[mount.mount_path])
-    return PathMap({**mounted, container.termination_message_path: termination_log(own)})
+    its_own = {TEMPORARY: own / "cwd" / "tmp"}
+    return PathMap({**its_own, **mounted, container.termination_message_path: termination_log(own)})
