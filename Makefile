@@ -42,6 +42,7 @@ crds: install-dev ## Generate CRDs, the chart's generated parts and reference pa
 bench: install-dev ## Measure edge and operator against their limits and print the ratios
 	$(BIN)/python tests/bench/verify_bench.py --json build/bench/verify.json
 	$(BIN)/python tests/bench/near_miss_bench.py
+	$(BIN)/python tests/bench/revocation_bench.py --json build/bench/revocation.json
 	$(BIN)/python tests/bench/reconcile_bench.py --json build/bench/reconcile.json
 
 lock: install-dev ## Lock the requirements anew, at most a week old
