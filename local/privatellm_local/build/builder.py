@@ -5,12 +5,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from privatellm_local import files, machine
-from privatellm_local.build import commands, toolchain
+from privatellm_local.build import commands, kept, toolchain
 from privatellm_local.build.output import BuildState, complaint
 from privatellm_local.build.programs import FLAGS, PROGRAMS, Program
 from privatellm_local.build.toolchain import Toolchain
@@ -29,6 +29,9 @@ STALE_PACKAGES = "-f={{if .Stale}}{{.ImportPath}}{{end}}"
 """Makes ``go list`` name what a build would compile, and print an empty line for everything else."""
 
 SCRATCH_PREFIX = ".build-"
+
+PROGRAM_BYTES = machine.GIBIBYTE // 2
+"""The programs of the control plane (325 MB)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,8 @@ async def ensure_programs(
         variables: The user's environment.
 
     Raises:
-        BuildError: when a build fails; the message names the log.
+        BuildError: when a build fails; the message names the log. Also when ``KUBEBUILDER_ASSETS`` names
+            a directory without all four.
         MachineError: when memory or disk do not suffice for a build.
         StateError: when the cache cannot be written.
     """
@@ -82,34 +86,37 @@ async def ensure_built(
         StateError: when the cache cannot be written.
     """
     chain = toolchain.find()
-    if missing(programs, cache, chain):
+    if await _missing(programs, cache, chain):
         async with _build_lock(cache, progress):
             # Looked up again under the lock: another process may have built them meanwhile.
-            await _build_all(missing(programs, cache, chain), cache, chain, progress, variables)
-    return tuple(cached(cache, chain, program) for program in programs)
+            todo = await _missing(programs, cache, chain)
+            await _build_all(todo, cache, chain, progress, variables)
+    return tuple(kept.place(cache, chain.version, program) for program in programs)
 
 
 def given_programs(variables: Mapping[str, str]) -> Programs | None:
-    """Return the programs of ``KUBEBUILDER_ASSETS`` when all four are there, as they are."""
+    """Return the programs of ``KUBEBUILDER_ASSETS`` as they are, or ``None`` when it is not set.
+
+    Raises:
+        BuildError: when the directory does not hold all four.
+    """
     directory = variables.get(ASSETS_VARIABLE)
     if not directory:
         return None
-    found = [Path(directory) / program.name for program in PROGRAMS]
-    if not all(os.access(path, os.X_OK) for path in found):
-        return None
-    return Programs(*(path.absolute() for path in found))
+    found = [Path(directory).absolute() / program.name for program in PROGRAMS]
+    absent = [path.name for path in found if not (path.is_file() and os.access(path, os.X_OK))]
+    if absent:
+        raise BuildError(
+            f"{ASSETS_VARIABLE} names {directory}, which must hold the four programs of the control "
+            f"plane and lacks {', '.join(absent)}: complete it, or unset the variable to have them built."
+        )
+    return Programs(*found)
 
 
-def cached(cache: CachePaths, chain: Toolchain, program: Program) -> Path:
-    """Return where a program is kept; it need not be there yet."""
-    return cache.binaries / program.digest(chain.version) / program.name
-
-
-def missing(
+async def _missing(
     programs: Sequence[Program], cache: CachePaths, chain: Toolchain
 ) -> tuple[Program, ...]:
-    """Return the programs that must be built."""
-    return tuple(program for program in programs if not cached(cache, chain, program).exists())
+    return await asyncio.to_thread(kept.missing, programs, cache, chain.version)
 
 
 @asynccontextmanager
@@ -136,18 +143,19 @@ async def _build_all(
     environment = toolchain.environment(chain, cache, variables)
     names = ", ".join(program.name for program in todo)
     machine.require_memory(machine.BUILD_MEMORY_BYTES, f"Building {names}")
-    machine.require_disk(
-        Path(environment["GOCACHE"]), machine.BUILD_DISK_BYTES, f"Building {names}"
-    )
+    for directory, needed in _disk_needs(cache).items():
+        machine.require_disk(directory, needed, f"Building {names}")
+    for program in todo:
+        if kept.place(cache, chain.version, program).exists():
+            progress.note(f"the cached {program.name} is not what was built; it is built again")
     progress.note(
         f"building {names} from source; this happens once and takes {_expected(todo)} on two cores "
         f"(log: {_log(cache)})"
     )
     for position, program in enumerate(todo, start=1):
         state = BuildState(program.name, position, len(todo))
-        await _Build(program, cached(cache, chain, program), chain, environment, _log(cache)).run(
-            state, progress
-        )
+        target = kept.place(cache, chain.version, program)
+        await _Build(program, target, chain, environment, _log(cache)).run(state, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +172,7 @@ class _Build:
         with tempfile.TemporaryDirectory(dir=self.target.parent, prefix=SCRATCH_PREFIX) as scratch:
             result = Path(scratch) / self.program.name
             await self._compile(result, replace(state, packages=packages), progress)
-            with files.translated(self.target):
-                result.replace(self.target)
+            await asyncio.to_thread(kept.keep, result, self.target)
 
     async def _count_packages(self, state: BuildState, progress: Progress) -> int:
         for attempt in range(1, LIST_ATTEMPTS + 1):
@@ -237,10 +244,25 @@ def _expected(todo: Sequence[Program]) -> str:
     return f"{sum(program.minutes for program in todo):.0f} minutes or more"
 
 
+def _disk_needs(cache: CachePaths) -> Mapping[Path, int]:
+    """Return what a build may write, by one directory of each file system, in bytes."""
+    needs: dict[int, tuple[Path, int]] = {}
+    for directory, needed in (
+        *toolchain.disk_needs(cache).items(),
+        (cache.binaries, PROGRAM_BYTES),
+    ):
+        device = directory.stat().st_dev
+        first, before = needs.get(device, (directory, 0))
+        needs[device] = (first, before + needed)
+    return dict(needs.values())
+
+
 def _remove_leftovers(cache: CachePaths) -> None:
     # Of builds that were killed; the lock says that nobody is building now.
-    for scratch in cache.binaries.glob(f"*/{SCRATCH_PREFIX}*"):
-        shutil.rmtree(scratch)
+    scratch = (*cache.binaries.glob(f"*/{SCRATCH_PREFIX}*"), toolchain.scratch(cache))
+    for directory in scratch:
+        with files.translated(directory), suppress(FileNotFoundError):
+            shutil.rmtree(directory)
 
 
 def _log(cache: CachePaths) -> Path:

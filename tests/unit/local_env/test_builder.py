@@ -1,10 +1,14 @@
 import asyncio
 import dataclasses
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from privatellm_local.build import builder, commands, programs, toolchain
+from privatellm_local.build import builder, commands, kept, programs, toolchain
 from privatellm_local.build.output import BuildState
 from privatellm_local.build.programs import HELM, HELM_VERSION, PROGRAMS, Program
 from privatellm_local.build.toolchain import Toolchain
@@ -38,25 +42,78 @@ def test_all_four_given_programs_are_used_as_they_are(tmp_path: Path) -> None:
     assert given.scheduler == tmp_path / "kube-scheduler"
 
 
-def test_an_incomplete_set_of_given_programs_is_not_used(tmp_path: Path) -> None:
-    """Envtest brings etcd and the API server only, perhaps of another version."""
+async def test_an_incomplete_set_of_given_programs_is_named_and_starts_no_build(
+    cache: CachePaths, tmp_path: Path
+) -> None:
+    """Envtest brings etcd and the API server only; who set the variable expects no long build."""
     _executables(tmp_path, ["etcd", "kube-apiserver"])
+    (tmp_path / "kube-scheduler").mkdir()
 
-    assert builder.given_programs({"KUBEBUILDER_ASSETS": str(tmp_path)}) is None
+    with pytest.raises(BuildError, match="lacks kube-controller-manager, kube-scheduler: complete"):
+        await builder.ensure_programs(
+            cache, SilentProgress(), {"KUBEBUILDER_ASSETS": str(tmp_path)}
+        )
+    with pytest.raises(BuildError, match=r"/absent, which .* lacks etcd, kube-apiserver"):
+        builder.given_programs({"KUBEBUILDER_ASSETS": f"{tmp_path}/absent"})
+
     assert builder.given_programs({}) is None
+    assert builder.given_programs({"KUBEBUILDER_ASSETS": ""}) is None
+
+
+def _built(cache: CachePaths, chain: Toolchain, program: Program) -> Path:
+    """Keep something in a program's place as a build does."""
+    place = kept.place(cache, chain.version, program)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    result = place.with_name("result")
+    result.write_bytes(b"\x7fELF" + program.name.encode())
+    result.chmod(0o755)
+    kept.keep(result, place)
+    return place
 
 
 async def test_cached_programs_are_found_without_a_build(
     cache: CachePaths, chain: Toolchain
 ) -> None:
     """Every later start takes no time."""
-    for program in PROGRAMS:
-        place = builder.cached(cache, chain, program)
-        _executables(place.parent, [place.name])
+    places = [_built(cache, chain, program) for program in PROGRAMS]
 
     found = await builder.ensure_programs(cache, SilentProgress(), {})
 
-    assert found.etcd == builder.cached(cache, chain, PROGRAMS[0])
+    assert found.etcd == places[0]
+
+
+def _truncate(place: Path) -> None:
+    place.write_bytes(place.read_bytes()[:-1])
+
+
+def _alter(place: Path) -> None:
+    place.write_bytes(place.read_bytes().replace(b"ELF", b"FLE"))
+
+
+def _lose_record(place: Path) -> None:
+    kept.record_file(place).unlink()
+
+
+def _spoil_record(place: Path) -> None:
+    kept.record_file(place).write_bytes(b"\xff{")
+
+
+def _remove(place: Path) -> None:
+    place.unlink()
+
+
+@pytest.mark.parametrize(
+    "damage", [_truncate, _alter, _lose_record, _spoil_record, _remove], ids=lambda f: f.__name__
+)
+def test_a_cached_program_that_is_not_what_was_built_is_missing(
+    cache: CachePaths, chain: Toolchain, damage: Callable[[Path], None]
+) -> None:
+    """A full disk leaves files that exist and do not start."""
+    places = [_built(cache, chain, program) for program in PROGRAMS]
+
+    damage(places[1])
+
+    assert kept.missing(PROGRAMS, cache, chain.version) == (PROGRAMS[1],)
 
 
 @pytest.mark.parametrize(
@@ -91,11 +148,10 @@ async def test_a_program_is_missing_for_those_who_asked_for_it(
     cache: CachePaths, chain: Toolchain
 ) -> None:
     """An environment starts without Helm, which only tests of the chart build."""
-    place = builder.cached(cache, chain, HELM)
-    _executables(place.parent, [place.name])
+    place = _built(cache, chain, HELM)
 
-    assert builder.missing(PROGRAMS, cache, chain) == PROGRAMS
-    assert builder.missing((HELM,), cache, chain) == ()
+    assert kept.missing(PROGRAMS, cache, chain.version) == PROGRAMS
+    assert kept.missing((HELM,), cache, chain.version) == ()
     assert await builder.ensure_built((HELM,), cache, SilentProgress(), {}) == (place,)
 
 
@@ -124,25 +180,72 @@ def test_a_users_flags_do_not_reach_a_build(
 
     environment = toolchain.environment(chain, cache, user)
 
-    assert environment["GOFLAGS"] == ""
+    assert environment["GOFLAGS"] == "-modcacherw"
     assert environment["GOPROXY"] == "https://proxy.example"
     assert environment["CGO_ENABLED"] == "0"
     assert environment["GOTOOLCHAIN"] == "local"
     assert not {"GOEXPERIMENT", "AWS_SECRET_ACCESS_KEY"} & environment.keys()
 
 
-def test_caches_move_to_ours_when_the_home_cannot_be_written(
+def test_go_writes_below_our_cache_and_nowhere_else(
     chain: Toolchain, cache: CachePaths, tmp_path: Path
 ) -> None:
-    """A service user without a home can build too."""
+    """Not into the user's home, not into /tmp, whatever variables say; that needs no home at all."""
     home = tmp_path / "home"
-    home.touch()
-    user = {"PATH": "/usr/bin", "HOME": str(home)}
+    home.mkdir()
+    user = {"PATH": "/usr/bin", "HOME": str(home), "GOCACHE": str(home), "GOMODCACHE": str(home)}
 
     environment = toolchain.environment(chain, cache, user)
+    asked = subprocess.run(
+        [chain.go, "env", "-json"], env=environment, capture_output=True, check=True
+    )
 
-    assert environment["GOCACHE"] == str(cache.root / "go-build")
-    assert environment["GOMODCACHE"] == str(cache.root / "go-mod")
+    reported = json.loads(asked.stdout)
+    places = ("GOCACHE", "GOMODCACHE", "GOTMPDIR", "GOPATH", "GOTELEMETRYDIR")
+    assert [n for n in places if not Path(reported[n]).is_relative_to(cache.root / "go")] == []
+    assert Path(environment["TMPDIR"]).is_relative_to(cache.root / "go")
+    assert list(home.iterdir()) == []
+    assert toolchain.environment(chain, cache, {"PATH": "/usr/bin"})["GOPROXY"]
+
+
+def test_modules_come_from_the_proxy_alone_unless_the_user_says_otherwise(
+    chain: Toolchain, cache: CachePaths, tmp_path: Path
+) -> None:
+    """Without a choice nothing asks hosts of source code; a choice is taken as it is."""
+    settings = tmp_path / ".config" / "go" / "env"
+    settings.parent.mkdir(parents=True)
+    user = {"PATH": "/usr/bin", "HOME": str(tmp_path)}
+
+    def proxy(**variables: str) -> str:
+        return toolchain.environment(chain, cache, {**user, **variables})["GOPROXY"]
+
+    assert proxy().startswith("https://")
+    assert "direct" not in proxy()
+    assert proxy(GOPROXY="https://a.example,direct") == "https://a.example,direct"
+    settings.write_text("GOPROXY=https://b.example|direct\n")
+    assert proxy() == "https://b.example|direct"
+    assert proxy(GOENV="off") != proxy()
+    assert toolchain.without_direct("https://a.example|direct") == "https://a.example"
+    assert toolchain.without_direct("direct") == "direct"
+
+
+def test_the_disk_is_asked_about_every_file_system_once(
+    chain: Toolchain, cache: CachePaths
+) -> None:
+    """All that a build writes counts, wherever a link leads."""
+    toolchain.environment(chain, cache, {"PATH": "/usr/bin"})
+    total = sum(toolchain.disk_needs(cache).values()) + builder.PROGRAM_BYTES
+
+    assert list(builder._disk_needs(cache).values()) == [total]
+
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        modules = Path(toolchain.environment(chain, cache, {"PATH": "/usr/bin"})["GOMODCACHE"])
+        modules.rmdir()
+        modules.symlink_to(elsewhere)
+        needs = builder._disk_needs(cache)
+
+    assert sum(needs.values()) == total
+    assert modules in needs
 
 
 @pytest.fixture
@@ -163,7 +266,7 @@ async def test_a_failed_build_names_program_cause_and_log_and_leaves_nothing(
     monkeypatch.setattr(builder, "LIST_ATTEMPTS", 1)
     environment = toolchain.environment(chain, cache)
     log = cache.root / "build.log"
-    target = builder.cached(cache, chain, broken)
+    target = kept.place(cache, chain.version, broken)
     build = builder._Build(broken, target, chain, environment, log)
 
     with pytest.raises(BuildError) as caught:
@@ -181,10 +284,14 @@ async def test_leftovers_of_a_killed_build_are_removed(cache: CachePaths) -> Non
     scratch = cache.binaries / "0123" / f"{builder.SCRATCH_PREFIX}x"
     scratch.mkdir(parents=True)
     (scratch / "etcd").touch()
+    work = toolchain.scratch(cache) / "go-build1"
+    work.mkdir(parents=True)
 
+    builder._remove_leftovers(cache)
     builder._remove_leftovers(cache)
 
     assert not scratch.exists()
+    assert not work.exists()
 
 
 async def test_a_cancelled_build_takes_its_processes_with_it(tmp_path: Path) -> None:
