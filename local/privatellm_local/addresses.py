@@ -29,6 +29,9 @@ FIRST_PORT = 20_000
 
 PORTS_PER_SLOT = 20
 
+LOWEST_EDGE_PORT, HIGHEST_EDGE_PORT = 1024, 65535
+"""Which ports the edge may have; lower ones cannot be bound without root."""
+
 
 @dataclass(frozen=True, slots=True)
 class AddressPlan:

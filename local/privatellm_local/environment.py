@@ -16,10 +16,11 @@ from privatellm_local.locking import turn
 from privatellm_local.node import leftovers
 from privatellm_local.paths import CachePaths, StatePaths
 from privatellm_local.processes import control, status
+from privatellm_local.processes.holding import Role
 from privatellm_local.processes.identity import exited
 from privatellm_local.processes.status import SupervisorStatus
-from privatellm_local.progress import Progress
-from privatellm_local.steps import Context, Options, steps_for, with_edge_port
+from privatellm_local.progress import Heartbeat, Progress
+from privatellm_local.steps import Context, Options, Step, steps_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +48,39 @@ async def up(options: Options, progress: Progress) -> Running:
         PrivateLLMError: with one line that says what is wrong and what to do.
     """
     machine.require_linux()
+    state.require_usable_path(options.paths)
     state.require_usable(options.paths)
     files.make_private_directory(options.paths.root)
-    async with turn(options.paths, progress, interrupt=False):
-        if completion.is_complete(options.paths, demo=_demo(options), platform=options.platform):
-            _require_same_port(options)
-            return _running(options.paths, was_running=True)
-        context = Context(options, progress)
+    async with turn(options.paths, progress, Role.UP) as ours:
+        heartbeat = Heartbeat(progress, ours.say)
+        context = Context(options, heartbeat)
+        was_complete = completion.is_complete(
+            options.paths, demo=_demo(options), platform=options.platform
+        )
         try:
-            await _run_steps(context)
+            async with heartbeat.beating():
+                await _run_steps(context, steps_for(options, is_complete=was_complete))
         except BaseException as error:
             await _clean_up(context, error)
             raise
-    return replace(_running(options.paths, was_running=False), answer=context.answer)
+        if not was_complete:
+            _record(context)
+    return replace(_running(options.paths, was_running=was_complete), answer=context.answer)
 
 
-async def down(paths: StatePaths, cache: CachePaths, progress: Progress, *, purge: bool) -> bool:
-    """Stop every process of an environment and tell whether there was one.
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What ``down`` found and ended."""
+
+    was_running: bool
+    """There was a process, or an ``up`` under way."""
+
+    was_removed: bool
+    """There was a state directory of ours, and it is gone now."""
+
+
+async def down(paths: StatePaths, cache: CachePaths, progress: Progress, *, purge: bool) -> Ended:
+    """Stop every process of an environment and tell what there was.
 
     Args:
         paths: The environment.
@@ -74,18 +91,18 @@ async def down(paths: StatePaths, cache: CachePaths, progress: Progress, *, purg
     Raises:
         StateError: when the directory holds something else, or cannot be removed.
     """
-    if not paths.root.exists():
-        return False
     state.require_usable(paths)
-    async with turn(paths, progress, interrupt=True):
-        stopped = await control.stop(paths)
+    if not state.is_environment(paths):
+        return Ended(was_running=False, was_removed=False)
+    async with turn(paths, progress, Role.DOWN) as ours:
+        was_running = await control.stop(paths)
         # What a killed node could not take with it.
-        stopped = bool(leftovers.sweep(paths.node)) or stopped
+        has_swept = bool(leftovers.sweep(paths.node))
         if purge:
             slots.release(cache, paths)
             with files.translated(paths.root):
                 shutil.rmtree(paths.root)
-    return stopped
+    return Ended(was_running=was_running or has_swept or ours.has_interrupted, was_removed=purge)
 
 
 async def attend(running: Running, progress: Progress) -> None:
@@ -101,6 +118,8 @@ async def attend(running: Running, progress: Progress) -> None:
         await control.stop(running.paths)
         leftovers.sweep(running.paths.node)
         return
+    if not running.paths.state_file.exists():
+        raise StartError(f"{running.paths.root} was removed, so everything in it was stopped.")
     last = status.read(running.paths)
     if last is None or not last.stopping:
         log = running.paths.log("supervisor")
@@ -122,16 +141,13 @@ def require_running(paths: StatePaths) -> Running:
     return _running(paths, was_running=True)
 
 
-def _require_same_port(options: Options) -> None:
-    existing = state.load(options.paths)
-    if existing is not None:
-        with_edge_port(existing, options.edge_port, is_running=True)
-
-
-async def _run_steps(context: Context) -> None:
-    for step in steps_for(context.options):
+async def _run_steps(context: Context, steps: tuple[Step, ...]) -> None:
+    for step in steps:
         context.progress.begin(step.name)
         context.progress.end(await step.run(context))
+
+
+def _record(context: Context) -> None:
     current = status.read_living(context.paths)
     if current is not None:
         options = context.options

@@ -66,12 +66,15 @@ def write_if_changed(path: Path, content: str) -> bool:
 def read_text(path: Path) -> str | None:
     """Return the content of a text file, or ``None`` when there is no such file.
 
+    Bytes that are no text are replaced, so that the parser behind us refuses what it cannot read in its
+    own words.
+
     Raises:
         StateError: when the file is there but cannot be read.
     """
     with translated(path):
         try:
-            return path.read_text(encoding="utf-8")
+            return path.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return None
 
@@ -87,15 +90,25 @@ def exclusive_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
     Raises:
         StateError: when the lock file cannot be opened.
     """
-    with translated(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    descriptor = open_lock(path)
     try:
-        yield _lock(descriptor, wait=wait)
+        yield lock(descriptor, wait=wait)
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, *, wait: bool) -> bool:
+def open_lock(path: Path) -> int:
+    """Return a descriptor of a lock file, which is created when missing; the caller closes it.
+
+    Raises:
+        StateError: when it cannot be opened.
+    """
+    with translated(path):
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+
+
+def lock(descriptor: int, *, wait: bool) -> bool:
+    """Lock an open file for us alone, and tell whether we got it; always when we ``wait``."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

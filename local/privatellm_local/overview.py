@@ -1,15 +1,21 @@
-"""What an environment looks like from outside, gathered from its files without touching anything."""
+"""What an environment looks like from outside, gathered without touching anything.
+
+Processes are read from files; operator and ForwardAuth service from the cluster, when it answers.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from privatellm_local import completion, readiness, state
+from privatellm_local import availability, completion, readiness, state
 from privatellm_local.addresses import AddressPlan
+from privatellm_local.availability import Availability
+from privatellm_local.completion import Completion
 from privatellm_local.paths import StatePaths
 from privatellm_local.pki import inventory
-from privatellm_local.processes import status
+from privatellm_local.processes import holding, status
+from privatellm_local.processes.holding import Role
 from privatellm_local.processes.status import ComponentStatus, SupervisorStatus
 
 
@@ -20,7 +26,10 @@ class State(StrEnum):
     """Everything that `up` set up is ready."""
 
     STARTING = "starting"
-    """It runs, but `up` has not finished, or not every component is ready."""
+    """`up` is at work, or has not finished."""
+
+    DEGRADED = "degraded"
+    """`up` had finished, and something is not ready now."""
 
     STOPPING = "stopping"
     STOPPED = "stopped"
@@ -40,6 +49,15 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A command that works on the environment now."""
+
+    command: str
+    pid: int
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """An environment at one moment."""
 
@@ -48,9 +66,13 @@ class Overview:
     plan: AddressPlan | None
     kubeconfig: Path | None
     components: tuple[Part, ...]
+    platform: tuple[Availability, ...] = ()
+    """Operator and ForwardAuth service, when `up` has set them up."""
+
+    under_way: UnderWay | None = None
 
 
-def look(paths: StatePaths, now: datetime) -> Overview:
+async def look(paths: StatePaths, now: datetime) -> Overview:
     """Return what an environment looks like.
 
     Args:
@@ -62,23 +84,43 @@ def look(paths: StatePaths, now: datetime) -> Overview:
     """
     remembered = state.load(paths)
     current = status.read_living(paths)
+    done = completion.read(paths)
     kubeconfig = paths.kubeconfig(inventory.ADMIN.name)
+    has_platform = done is not None and done.platform
+    platform = await availability.look(kubeconfig) if has_platform else ()
+    under_way = _under_way(paths)
     return Overview(
         paths=paths,
-        state=_state(paths, current),
+        state=_state(current, done, platform, under_way),
         plan=remembered.addresses if remembered else None,
         kubeconfig=kubeconfig if kubeconfig.exists() else None,
         components=_parts(current, now),
+        platform=platform,
+        under_way=under_way,
     )
 
 
-def _state(paths: StatePaths, current: SupervisorStatus | None) -> State:
-    if current is None:
-        return State.STOPPED
-    if current.stopping:
+def _state(
+    current: SupervisorStatus | None,
+    done: Completion | None,
+    platform: tuple[Availability, ...],
+    under_way: UnderWay | None,
+) -> State:
+    if (current and current.stopping) or (under_way and under_way.command == Role.DOWN):
         return State.STOPPING
-    is_complete = completion.read(paths) is not None and readiness.are_ready(current)
-    return State.READY if is_complete else State.STARTING
+    if current is None:
+        return State.STARTING if under_way else State.STOPPED
+    if done is None:
+        return State.STARTING
+    is_well = readiness.are_ready(current) and all(part.is_available for part in platform)
+    return State.READY if is_well else State.DEGRADED
+
+
+def _under_way(paths: StatePaths) -> UnderWay | None:
+    holder = holding.living(paths.lock_file)
+    if holder is None or holder.process is None:
+        return None
+    return UnderWay(command=holder.role, pid=holder.process.pid, stage=holder.stage)
 
 
 def _parts(current: SupervisorStatus | None, now: datetime) -> tuple[Part, ...]:
@@ -91,7 +133,7 @@ def _parts(current: SupervisorStatus | None, now: datetime) -> tuple[Part, ...]:
         uptime_seconds=(now - current.started_at).total_seconds(),
         restarts=0,
         address="",
-        message="",
+        message="" if current.generation else "has not said yet what it runs",
     )
     return (supervisor, *(_part(item, now) for item in current.components))
 

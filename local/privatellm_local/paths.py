@@ -7,11 +7,11 @@ shared by all environments of a user.
 State directory::
 
     state.json            version, addresses; its presence makes the directory ours
-    lock                  held by `up` and by `down --purge`
+    lock                  held by the `up` or `down` at work, and names it
     pki/                  certificate authorities, certificates, keys
     kubeconfigs/          one file an identity
     config/               configuration of the components, rewritten by every `up`
-    run/                  what the supervisor reports
+    run/                  the supervisor's lock, and what it reports
     log/                  one file a component
     etcd/                 the cluster's data
     node/                 pods and volumes of the host node
@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privatellm_local import files
+from privatellm_local.errors import StateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,26 @@ class StatePaths:
         """Which supervisor the last `up` finished with, and what it set up."""
         return self.run / "ready.json"
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of everything that we put directly into the directory."""
+        return frozenset(
+            path.name for path in (self.state_file, self.lock_file, *self.subdirectories)
+        )
+
+    @property
+    def subdirectories(self) -> tuple[Path, ...]:
+        """The directories in which everything else is."""
+        return (
+            self.pki,
+            self.kubeconfigs,
+            self.config,
+            self.run,
+            self.logs,
+            self.etcd_data,
+            self.node,
+        )
+
     def log(self, component: str) -> Path:
         """Return the log file of a component."""
         return self.logs / f"{component}.log"
@@ -110,16 +131,7 @@ class StatePaths:
         Raises:
             StateError: when one cannot be created or written.
         """
-        for directory in (
-            self.root,
-            self.pki,
-            self.kubeconfigs,
-            self.config,
-            self.run,
-            self.logs,
-            self.etcd_data,
-            self.node,
-        ):
+        for directory in (self.root, *self.subdirectories):
             files.make_private_directory(directory)
 
 
@@ -174,5 +186,15 @@ def cache_paths(environment: Mapping[str, str] = os.environ) -> CachePaths:
 
 
 def state_paths(directory: Path | None) -> StatePaths:
-    """Return the layout of ``directory``, or of the default state directory."""
-    return StatePaths((directory or default_state_directory()).expanduser().absolute().resolve())
+    """Return the layout of ``directory``, or of the default state directory.
+
+    Raises:
+        StateError: when the path leads nowhere: links in a circle, an unknown user's home.
+    """
+    chosen = directory or default_state_directory()
+    try:
+        return StatePaths(chosen.expanduser().absolute().resolve())
+    except (OSError, RuntimeError) as error:
+        raise StateError(
+            f"The path {chosen} cannot be followed ({error}): choose another directory with --state DIR."
+        ) from error

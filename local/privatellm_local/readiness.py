@@ -47,8 +47,9 @@ async def wait_until_ready(
 
 
 def are_ready(current: SupervisorStatus) -> bool:
-    """Return whether every component is ready."""
-    return all(item.state is ComponentState.READY for item in current.components)
+    """Return whether every component is ready; while none was reported, none is."""
+    items = current.components
+    return bool(items) and all(item.state is ComponentState.READY for item in items)
 
 
 def _unready(components: Iterable[ComponentStatus]) -> list[str]:

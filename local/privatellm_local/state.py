@@ -1,7 +1,9 @@
 """``state.json``: what an environment must remember between two starts.
 
 Only what cannot be derived again is kept: the layout's version and the addresses that were chosen at
-first creation. A directory without this file is not an environment, so nothing in it is ever deleted.
+first creation. It is the first thing written into a new directory, so a directory without it is not an
+environment and nothing in it is ever deleted. The one exception is what a first ``up`` leaves that
+failed before: the lock that it signed, and nothing that does not bear one of our names.
 """
 
 import json
@@ -9,16 +11,32 @@ import os
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from privatellm_local import files
-from privatellm_local.addresses import AddressPlan, plan_for
+from privatellm_local.addresses import (
+    HIGHEST_EDGE_PORT,
+    LOWEST_EDGE_PORT,
+    SLOTS,
+    AddressPlan,
+    plan_for,
+)
 from privatellm_local.errors import StateError
 from privatellm_local.paths import StatePaths
+from privatellm_local.processes import holding
 
 STATE_VERSION = 1
 """Version of the layout; a change that an older or newer release cannot read raises it."""
+
+
+UNUSABLE_CHARACTERS = {
+    os.pathsep: "which separates paths in KUBECONFIG",
+    ",": "which separates values in options of the control plane",
+    '"': "which quotes values in options of the control plane",
+    "$": "which begins a variable in configuration files and in arguments of pods",
+}
+"""What a path must not contain, and why."""
 
 
 class EnvironmentState(BaseModel):
@@ -29,8 +47,8 @@ class EnvironmentState(BaseModel):
     )
 
     version: int = STATE_VERSION
-    slot: int
-    edge_port: int
+    slot: int = Field(ge=0, lt=SLOTS, strict=True)
+    edge_port: int = Field(ge=LOWEST_EDGE_PORT, le=HIGHEST_EDGE_PORT, strict=True)
     created_at: datetime
 
     @property
@@ -67,38 +85,89 @@ def save(paths: StatePaths, state: EnvironmentState) -> None:
 
 
 def require_usable(paths: StatePaths) -> None:
-    """Refuse a directory that holds something else, or whose path cannot be used.
+    """Refuse a directory that holds something else.
 
     Raises:
-        StateError: when the directory has content but no environment, is not a directory, or has a
-            path that does not fit into ``KUBECONFIG``.
+        StateError: when the directory has content but no environment, is not a directory or cannot be
+            read.
     """
-    if os.pathsep in str(paths.root):
+    content = _content(paths)
+    # A lock without a signature is what an `up` leaves that was killed in its very first moment.
+    is_new = content <= {paths.lock_file.name} and not files.read_text(paths.lock_file)
+    if not is_new and not is_environment(paths):
+        foreign = min(content - paths.names, default=min(content))
         raise StateError(
-            f"The path {paths.root} contains {os.pathsep!r}, which separates paths in KUBECONFIG: "
-            "choose another directory with --state DIR."
-        )
-    with files.translated(paths.root):
-        if not paths.root.exists():
-            return
-        content = sorted(entry.name for entry in paths.root.iterdir())
-    # A lock alone is what an `up` leaves that was ended before it had chosen its addresses.
-    foreign = [name for name in content if name != paths.lock_file.name]
-    if foreign and not paths.state_file.exists():
-        raise StateError(
-            f"{paths.root} holds other files ({foreign[0]}, ...) and no environment: "
+            f"{paths.root} holds other files ({foreign}, ...) and no environment: "
             "choose an empty or new directory with --state DIR."
         )
 
 
+def require_usable_path(paths: StatePaths) -> None:
+    """Refuse a directory whose path some program would misread.
+
+    Raises:
+        StateError: with the character and the reason.
+    """
+    path = str(paths.root)
+    for character, reason in UNUSABLE_CHARACTERS.items():
+        if character in path:
+            raise StateError(
+                f"The path {path} contains {character!r}, {reason}: choose another directory with "
+                "--state DIR."
+            )
+    # Neither a control character nor a byte that is no text can stand in a configuration file.
+    if not path.isprintable():
+        raise StateError(
+            f"The path {path!a} contains characters that cannot be printed: choose another directory "
+            "with --state DIR."
+        )
+
+
+def is_environment(paths: StatePaths) -> bool:
+    """Return whether a directory is one of ours, of whatever release and in whatever shape.
+
+    Raises:
+        StateError: when it cannot be read.
+    """
+    if _is_state(files.read_text(paths.state_file) or ""):
+        return True
+    # A draft is a state file that was being written when its `up` was killed.
+    drafts = {name for name in _content(paths) if name.startswith(f".{paths.state_file.name}.")}
+    is_signed = holding.read(paths.lock_file) is not None
+    return is_signed and _content(paths) - drafts <= paths.names
+
+
+def _content(paths: StatePaths) -> frozenset[str]:
+    with files.translated(paths.root):
+        if not paths.root.exists():
+            return frozenset()
+        return frozenset(entry.name for entry in paths.root.iterdir())
+
+
+def _is_state(text: str) -> bool:
+    # Read leniently: another release may have written it.
+    try:
+        raw = _parsed(text)
+    except ValueError:
+        return False
+    return isinstance(raw, dict) and {"version", "slot"} <= raw.keys()
+
+
 def _decoded(paths: StatePaths, text: str) -> dict[str, Any]:
     try:
-        raw = json.loads(text)
+        raw = _parsed(text)
     except ValueError as error:
         raise StateError(_damaged(paths)) from error
     if not isinstance(raw, dict):
         raise StateError(_damaged(paths))
     return raw
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def _require_version(paths: StatePaths, raw: dict[str, Any]) -> None:

@@ -125,15 +125,16 @@ async def check_machine(context: Context) -> str:
 
 async def choose_addresses(context: Context) -> str:
     """Choose addresses at first creation; later make sure that they are still ours."""
-    # The cache first: what fails here must not leave half a state directory behind.
+    # The cache first: what fails here must not leave half a state directory behind. The state next:
+    # whatever fails from here on leaves a directory that is known to be ours.
     context.options.cache.create()
-    context.paths.create()
     existing = state.load(context.paths)
     if existing is None:
         _claim(context)
     else:
         wanted, is_running = context.options.edge_port, context.supervisor is not None
         context.remember(with_edge_port(existing, wanted, is_running=is_running))
+    context.paths.create()
     if context.supervisor is None:
         listeners.require_free(context.plan)
     return f"edge {context.plan.edge_url}"
@@ -211,9 +212,7 @@ async def install_platform(context: Context) -> str:
     facts = platform_facts(context.plan, context.models)
     async with await context.client() as client:
         await install.install_platform(client, facts, context.progress.update)
-        context.progress.update("waiting for operator and ForwardAuth service")
-        await install.wait_until_available(client, PLATFORM_SECONDS)
-        context.progress.update("waiting for their pods")
+        await install.wait_until_available(client, PLATFORM_SECONDS, context.progress.update)
         await _wait_until_fresh(context, client)
     return ""
 
@@ -244,11 +243,24 @@ PLATFORM_STEPS = (
     Step("platform", install_platform),
 )
 
+REPAIR_STEPS = (
+    Step("addresses", choose_addresses),
+    Step("cluster objects", prepare_cluster),
+)
+
 DEMO_STEPS = (Step("demo", run_demo),)
 
 
-def steps_for(options: Options) -> tuple[Step, ...]:
-    """Return the steps that bring up what the user asked for; a demo needs the platform."""
+def steps_for(options: Options, *, is_complete: bool = False) -> tuple[Step, ...]:
+    """Return the steps that bring up what the user asked for; a demo needs the platform.
+
+    Args:
+        options: What the user asked for.
+        is_complete: Everything was set up and every process is well. What is in the cluster is brought
+            back all the same, because anybody with a kubeconfig may have changed it.
+    """
+    if is_complete:
+        return (*REPAIR_STEPS, *(PLATFORM_STEPS if options.platform else ()))
     if not options.platform:
         return CLUSTER_STEPS
     return (*CLUSTER_STEPS, *PLATFORM_STEPS, *(DEMO_STEPS if options.demo else ()))
@@ -296,13 +308,20 @@ def with_edge_port(
 
 async def _wait_until_fresh(context: Context, client: KubeClient) -> None:
     since = _known(context.supervisor).started_at
+    missing = ""
+
+    def waiting_for(pods: str) -> None:
+        nonlocal missing
+        missing = pods
+        context.progress.update(f"waiting for {pods}")
+
     try:
         async with asyncio.timeout(PLATFORM_SECONDS):
-            await freshness.wait_until_fresh(client, SYSTEM_NAMESPACE, since)
+            await freshness.wait_until_fresh(client, SYSTEM_NAMESPACE, since, waiting_for)
     except TimeoutError as error:
         raise StartError(
-            f"The pods of the platform did not become ready within {PLATFORM_SECONDS:.0f} s: look with "
-            f"`kubectl -n {SYSTEM_NAMESPACE} get pods`."
+            f"{missing} did not become ready within {PLATFORM_SECONDS:.0f} s: look with "
+            f"`kubectl -n {SYSTEM_NAMESPACE} describe pods`."
         ) from error
 
 

@@ -6,6 +6,7 @@ from typing import TextIO
 
 import rich.progress
 from rich.console import Console
+from rich.table import Column
 from rich.text import Text
 
 from privatellm_local.progress import Progress
@@ -84,7 +85,13 @@ class LiveProgress:
             rich.progress.SpinnerColumn(),
             rich.progress.TextColumn("{task.description}", markup=False),
             rich.progress.TimeElapsedColumn(),
-            rich.progress.TextColumn("{task.fields[detail]}", style="dim", markup=False),
+            rich.progress.TextColumn(
+                "{task.fields[detail]}",
+                style="dim",
+                markup=False,
+                # What is longer than the terminal would push the spinner off its line.
+                table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
+            ),
             console=self._console,
             transient=True,
         )

@@ -99,7 +99,7 @@ def _report(error: BaseException) -> int:
 def _outcome(error: BaseException) -> tuple[int, str]:
     match error:
         case InterruptedByUserError() | KeyboardInterrupt():
-            return ExitCode.INTERRUPTED, "Interrupted."
+            return ExitCode.INTERRUPTED, str(error) or "Interrupted."
         case BrokenPipeError():
             # Whoever read our output has seen enough; nothing must be written at exit either.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -22,6 +22,8 @@ StateOption = Annotated[
         metavar="DIR",
         help="State directory of the environment (default: private-llm below XDG_STATE_HOME).",
         show_default=False,
+        # Whether it can be used is said by the environment, in its own words and with its own code.
+        readable=False,
     ),
 ]
 

@@ -2,21 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any
 
 from privatellm.api.crds import all_crds
 from privatellm.errors import AlreadyExistsError, PrivateLLMError
 from privatellm.kube import KubeClient, kinds
-from privatellm.kube.waiting import wait_for
+from privatellm.kube.waiting import states, wait_for
+from privatellm_local.availability import PARTS, availability
 from privatellm_local.platform.admission import admission
 from privatellm_local.platform.catalogue import catalogue
-from privatellm_local.platform.facts import (
-    AUTHSERVER,
-    FIELD_MANAGER,
-    OPERATOR,
-    SYSTEM_NAMESPACE,
-    PlatformFacts,
-)
+from privatellm_local.platform.facts import FIELD_MANAGER, SYSTEM_NAMESPACE, PlatformFacts
 from privatellm_local.platform.namespaces import namespaces
 from privatellm_local.platform.platform_key import new_platform_key
 from privatellm_local.platform.rbac import rbac
@@ -52,20 +48,31 @@ async def install_platform(client: KubeClient, facts: PlatformFacts, progress: P
     await _apply_all(client, workloads(facts))
 
 
-async def wait_until_available(client: KubeClient, deadline_seconds: float) -> None:
+async def wait_until_available(
+    client: KubeClient, deadline_seconds: float, progress: Progress
+) -> None:
     """Wait until operator and ForwardAuth service are available.
 
     Raises:
-        PlatformNotReadyError: when the deadline passes, with the name of the part that is missing.
+        PlatformNotReadyError: when the deadline passes, with the part that is missing and how much of it
+            there is.
     """
-    for name in (AUTHSERVER, OPERATOR):
+    for name in PARTS:
+        seen = availability(name, None)
         try:
             async with asyncio.timeout(deadline_seconds):
-                await wait_for(client, kinds.DEPLOYMENT, name, SYSTEM_NAMESPACE, _rolled_out)
+                async with aclosing(
+                    states(client, kinds.DEPLOYMENT, name, SYSTEM_NAMESPACE)
+                ) as deployments:
+                    async for deployment in deployments:
+                        seen = availability(name, deployment)
+                        if seen.is_available:
+                            break
+                        progress(f"waiting for {name}, which {seen.trouble}")
         except TimeoutError as error:
             raise PlatformNotReadyError(
-                f"{name} must become available within {deadline_seconds:.0f} s and did not. "
-                f"See: kubectl -n {SYSTEM_NAMESPACE} logs deployment/{name}"
+                f"{name} must become available within {deadline_seconds:.0f} s and {seen.trouble}. "
+                f"See: kubectl -n {SYSTEM_NAMESPACE} describe deployment/{name}, and its logs"
             ) from error
 
 
@@ -85,16 +92,6 @@ async def _create_platform_key(client: KubeClient) -> None:
         await client.create(kinds.SECRET, new_platform_key())
     except AlreadyExistsError:
         return
-
-
-def _rolled_out(deployment: Manifest | None) -> bool:
-    if deployment is None:
-        return False
-    status = deployment.get("status", {})
-    observed = status.get("observedGeneration", 0) >= deployment["metadata"]["generation"]
-    wanted = deployment["spec"]["replicas"]
-    counts = (status.get("updatedReplicas", 0), status.get("availableReplicas", 0))
-    return bool(observed and counts == (wanted, wanted))
 
 
 def _established(crd: Manifest | None) -> bool:

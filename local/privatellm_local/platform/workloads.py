@@ -147,6 +147,8 @@ def _deployment(name: str, container: Manifest, *volumes: Manifest) -> Manifest:
         "kind": "Deployment",
         "metadata": _metadata(name),
         "spec": {
+            # Said outright, so that applying it again brings back what was scaled to nothing.
+            "replicas": 1,
             "selector": {"matchLabels": {labels.NAME: name}},
             "template": {"metadata": {"labels": _labels(name)}, "spec": pod},
         },

@@ -1,5 +1,8 @@
 """The other side of the supervisor: start it, tell it to read its file again, stop it for certain.
 
+The supervisor is whoever holds ``run/supervisor.lock``. We take the lock before there is a process and
+hand it over at birth, so there is no moment in which a supervisor exists that nobody can find.
+
 Stopping never depends on the supervisor's good will. A supervisor that does not begin to stop, or does
 not finish, is killed; the kernel then kills its children, and whatever the last status named is looked
 for once more. Only processes whose start time matches are ever signalled.
@@ -12,9 +15,10 @@ import sys
 import time
 
 from privatellm_local import files
-from privatellm_local.errors import StartError
+from privatellm_local.errors import StartError, StateError
 from privatellm_local.paths import StatePaths
-from privatellm_local.processes import logs, status
+from privatellm_local.processes import holding, logs, status
+from privatellm_local.processes.holding import Lock, Role, Signature
 from privatellm_local.processes.identity import (
     ProcessIdentity,
     identify,
@@ -33,6 +37,12 @@ BEGIN_TO_STOP_SECONDS = 5.0
 STOP_SECONDS = 60.0
 """How long an orderly stop of all components may take."""
 
+CLAIM_SECONDS = 1.0
+"""How long the lock is tried for: whoever asks whether it is held has it for a moment."""
+
+NAME_SECONDS = 5.0
+"""How long a holder of the lock may take to say who it is; it does so anew every second."""
+
 POLL_SECONDS = 0.05
 
 
@@ -46,12 +56,12 @@ async def start(paths: StatePaths, *, attached: bool) -> SupervisorStatus:
     Raises:
         StartError: when the supervisor ends or stays silent.
     """
-    pid = _spawn(paths, attached=attached)
+    pid = _spawn(paths, await _claim(paths), attached=attached)
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        current = status.read_living(paths)
-        if current and current.supervisor.pid == pid:
-            return current
+        reported = status.read(paths)
+        if reported and reported.supervisor == identify(pid):
+            return reported
         if identify(pid) is None:
             break
         await asyncio.sleep(POLL_SECONDS)
@@ -72,19 +82,45 @@ def reload(current: SupervisorStatus) -> None:
 
 
 async def stop(paths: StatePaths) -> bool:
-    """Stop the supervisor and every process it owns, and tell whether there was anything to stop."""
-    current = status.read(paths)
-    if current is None:
-        return False
-    found = is_alive(current.supervisor)
-    if found:
-        await _end_orderly(paths, current.supervisor)
-    # Read again: components may have been started after the first look.
-    return _end_survivors(status.read(paths) or current) or found
+    """Stop the supervisor and every process it owns, and tell whether there was anything to stop.
+
+    Raises:
+        StateError: when somebody holds the supervisor's lock and does not say who it is.
+    """
+    supervisor = await _owner(paths)
+    if supervisor is not None:
+        await _end_orderly(paths, supervisor)
+    last = status.read(paths)
+    has_survivors = last is not None and _end_survivors(last)
+    return supervisor is not None or has_survivors
 
 
-def _spawn(paths: StatePaths, *, attached: bool) -> int:
-    argv = [sys.executable, "-P", "-m", "privatellm_local.processes", "--state", str(paths.root)]
+async def _claim(paths: StatePaths) -> Lock:
+    deadline = time.monotonic() + CLAIM_SECONDS
+    while (lock := holding.take(paths.supervisor_lock)) is None:
+        if time.monotonic() > deadline:
+            raise StartError(
+                f"The supervisor did not start: another supervisor runs in {paths.root}. Stop it with "
+                "`privatellm down` and run `privatellm up` again."
+            )
+        await asyncio.sleep(POLL_SECONDS)
+    return lock
+
+
+def _spawn(paths: StatePaths, lock: Lock, *, attached: bool) -> int:
+    """Start the supervisor with the lock, name it as the holder, and let go of the lock ourselves."""
+    try:
+        os.set_inheritable(lock.descriptor, True)  # noqa: FBT003 - the standard library's signature
+        pid = _execute(paths, lock, attached=attached)
+        lock.sign(Signature(role=Role.SUPERVISOR, process=identify(pid)))
+    finally:
+        lock.close()
+    return pid
+
+
+def _execute(paths: StatePaths, lock: Lock, *, attached: bool) -> int:
+    argv = [sys.executable, "-P", "-m", "privatellm_local.processes"]
+    argv += ["--state", str(paths.root), "--lock", str(lock.descriptor)]
     if attached:
         argv += ["--attached-to", str(os.getpid())]
     log = paths.log("supervisor")
@@ -100,7 +136,23 @@ def _spawn(paths: StatePaths, *, attached: bool) -> int:
                 (os.POSIX_SPAWN_DUP2, 1, 2),
             ],
             setsid=True,
+            # Kept back until the supervisor listens; it would end a process that does not yet.
+            setsigmask=[signal.SIGHUP],
         )
+
+
+async def _owner(paths: StatePaths) -> ProcessIdentity | None:
+    deadline = time.monotonic() + NAME_SECONDS
+    while (signature := holding.living(paths.supervisor_lock)) is None:
+        if not holding.is_held(paths.supervisor_lock):
+            return None
+        if time.monotonic() > deadline:
+            raise StateError(
+                f"{paths.supervisor_lock} is held by a process that does not say who it is: end the one "
+                f"that `fuser {paths.supervisor_lock}` names, and run the command again."
+            )
+        await asyncio.sleep(POLL_SECONDS)
+    return signature.process
 
 
 async def _end_orderly(paths: StatePaths, supervisor: ProcessIdentity) -> None:
@@ -109,7 +161,8 @@ async def _end_orderly(paths: StatePaths, supervisor: ProcessIdentity) -> None:
     while is_alive(supervisor):
         waited = time.monotonic() - began
         current = status.read(paths)
-        is_hung = waited > BEGIN_TO_STOP_SECONDS and not (current and current.stopping)
+        has_begun = current and current.supervisor == supervisor and current.stopping
+        is_hung = waited > BEGIN_TO_STOP_SECONDS and not has_begun
         if is_hung or waited > STOP_SECONDS:
             send(supervisor, signal.SIGKILL)
         await asyncio.sleep(POLL_SECONDS)

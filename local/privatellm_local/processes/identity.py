@@ -8,8 +8,10 @@ import asyncio
 import os
 import select
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -56,6 +58,13 @@ def myself() -> ProcessIdentity:
 def is_alive(identity: ProcessIdentity) -> bool:
     """Return whether exactly this process still runs."""
     return identify(identity.pid) == identity
+
+
+def started_at(identity: ProcessIdentity) -> datetime:
+    """Return when a process of this boot was started, to a hundredth of a second."""
+    since_boot = identity.start_ticks / os.sysconf("SC_CLK_TCK")
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - since_boot
+    return datetime.fromtimestamp(time.time() - age, UTC)
 
 
 def send(identity: ProcessIdentity, number: signal.Signals) -> bool:

@@ -1,4 +1,8 @@
-"""What the supervisor runs: ``run/status.json``, replaced as a whole on every change."""
+"""What the supervisor runs: ``run/status.json``, replaced as a whole on every change.
+
+Whether there is a supervisor is not decided here: its lock says so. A report that is missing, damaged or
+from an earlier supervisor makes the details unknown, never the supervisor.
+"""
 
 from datetime import datetime
 from enum import StrEnum
@@ -8,7 +12,8 @@ from pydantic.alias_generators import to_camel
 
 from privatellm_local import files
 from privatellm_local.paths import StatePaths
-from privatellm_local.processes.identity import ProcessIdentity, is_alive
+from privatellm_local.processes import holding
+from privatellm_local.processes.identity import ProcessIdentity, started_at
 
 
 class ComponentState(StrEnum):
@@ -55,8 +60,8 @@ class SupervisorStatus(_Model):
 
     supervisor: ProcessIdentity
     started_at: datetime
-    generation: str
-    """Digest of the components file that this status follows."""
+    generation: str = ""
+    """Digest of the components file that this status follows; empty while none was reported."""
 
     stopping: bool = False
     components: tuple[ComponentStatus, ...] = ()
@@ -79,11 +84,19 @@ def read(paths: StatePaths) -> SupervisorStatus | None:
     try:
         return SupervisorStatus.model_validate_json(text) if text else None
     except ValidationError:
-        # Another release wrote it. Whoever that was, it is not a supervisor that we can talk to.
+        # Another release wrote it, or somebody has damaged it.
         return None
 
 
 def read_living(paths: StatePaths) -> SupervisorStatus | None:
-    """Return the status of a supervisor that runs now, or ``None``."""
-    status = read(paths)
-    return status if status and is_alive(status.supervisor) else None
+    """Return the status of the supervisor that runs now, without details when it reported none.
+
+    ``None`` means that no supervisor runs.
+    """
+    owner = holding.living(paths.supervisor_lock)
+    if owner is None or owner.process is None:
+        return None
+    reported = read(paths)
+    if reported is not None and reported.supervisor == owner.process:
+        return reported
+    return SupervisorStatus(supervisor=owner.process, started_at=started_at(owner.process))

@@ -1,4 +1,8 @@
-"""The supervisor's loop: make what runs equal to what the components file says, until told to stop."""
+"""The supervisor's loop: make what runs equal to what the components file says, until told to stop.
+
+It also stops when its state directory is gone: processes that no command can find any more would be
+left to the user to hunt.
+"""
 
 import asyncio
 import logging
@@ -9,14 +13,18 @@ from datetime import UTC, datetime
 
 from privatellm_local.errors import StateError
 from privatellm_local.paths import StatePaths
-from privatellm_local.processes import logs, specification, status
+from privatellm_local.processes import holding, logs, specification, status
 from privatellm_local.processes.component import Component
+from privatellm_local.processes.holding import Lock, Role, Signature
 from privatellm_local.processes.identity import myself
 from privatellm_local.processes.specification import ComponentSpec
 
 log = logging.getLogger(__name__)
 
 LOG_CHECK_SECONDS = 60.0
+
+STATE_CHECK_SECONDS = 1.0
+"""How often to look whether the state directory is still there; one ``stat`` each."""
 
 INHERITED_VARIABLES = (
     "HOME",
@@ -44,10 +52,16 @@ def inherited(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class Supervisor:
-    """Owns the components of one environment."""
+    """Owns the components of one environment.
 
-    def __init__(self, paths: StatePaths) -> None:
+    Args:
+        paths: The environment.
+        lock: The supervisor's lock, which is held already.
+    """
+
+    def __init__(self, paths: StatePaths, lock: Lock) -> None:
         self._paths = paths
+        self._lock = lock
         self._components: dict[str, Component] = {}
         self._generation = ""
         self._stopping = False
@@ -56,16 +70,18 @@ class Supervisor:
         self._started_at = datetime.now(UTC)
 
     async def run(self) -> None:
-        """Supervise until SIGTERM or SIGINT, then stop everything in reverse order."""
+        """Supervise until SIGTERM, SIGINT or the end of the state directory, then stop everything."""
         self._listen_to_signals()
-        rotation = asyncio.create_task(self._bound_logs())
+        self._sign()
+        chores = [asyncio.create_task(chore) for chore in (self._bound_logs(), self._watch_state())]
         self._wake.set()
         while not self._stopping:
             await self._wake.wait()
             self._wake.clear()
             if not self._stopping:
                 await self._reconcile()
-        rotation.cancel()
+        for chore in chores:
+            chore.cancel()
         self._publish()
         for name in reversed(list(self._components)):
             await self._stop(name)
@@ -76,6 +92,8 @@ class Supervisor:
         loop.add_signal_handler(signal.SIGHUP, self._wake.set)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._ask_to_stop)
+        # Whoever started us kept it back until now.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
 
     def _ask_to_stop(self) -> None:
         self._stopping = True
@@ -121,6 +139,34 @@ class Supervisor:
                 except OSError as error:
                     # Most likely a full disk; the next round tries again.
                     log.warning("the log of %s was not rotated: %s", name, error)
+
+    async def _watch_state(self) -> None:
+        while not self._has_lost_state():
+            self._sign()
+            await asyncio.sleep(STATE_CHECK_SECONDS)
+        log.error("%s is gone; stopping everything", self._paths.root)
+        self._ask_to_stop()
+
+    def _has_lost_state(self) -> bool:
+        # A new environment may be at the same path already; our own lock file tells.
+        if self._lock.is_removed:
+            return True
+        try:
+            self._paths.state_file.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:
+            # A directory that cannot be read for a while is not gone.
+            return False
+        return False
+
+    def _sign(self) -> None:
+        signature = Signature(role=Role.SUPERVISOR, process=self._identity)
+        try:
+            if holding.read(self._paths.supervisor_lock) != signature:
+                self._lock.sign(signature)
+        except StateError:
+            log.exception("the lock could not be signed")
 
     def _publish(self) -> None:
         current = status.SupervisorStatus(

@@ -27,10 +27,12 @@ def down(
     progress = progress_for()
     progress.begin("stopping")
     try:
-        stopped = run(environment.down(paths, cache_paths(), progress, purge=purge))
+        ended = run(environment.down(paths, cache_paths(), progress, purge=purge))
     finally:
         progress.close()
-    typer.echo("Stopped." if stopped else f"Nothing runs in {paths.root}.")
-    if purge:
+    typer.echo("Stopped." if ended.was_running else f"Nothing runs in {paths.root}.")
+    if ended.was_removed:
         typer.echo(f"Removed {paths.root}.")
+    elif purge:
+        typer.echo("There is no environment to remove.")
     return ExitCode.OK

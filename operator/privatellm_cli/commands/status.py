@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 import typer
-from rich.console import Console
 
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import OutputOption, StateOption
 from privatellm_cli.output import Format, document
+from privatellm_cli.running import run
 from privatellm_local.paths import state_paths
 
 
@@ -17,12 +17,12 @@ def status(state: StateOption = None, output: OutputOption = Format.TABLE) -> Ex
     Returns 0 when all of them are ready and 8 otherwise.
     """
     # Needs the `local` extra, which a customer's command line does without.
-    from privatellm_cli.environment_status import as_document, show  # noqa: PLC0415
+    from privatellm_cli.environment_status import as_document, text  # noqa: PLC0415
     from privatellm_local import overview  # noqa: PLC0415
 
-    seen = overview.look(state_paths(state), datetime.now(UTC))
+    seen = run(overview.look(state_paths(state), datetime.now(UTC)))
     if output.is_document:
         typer.echo(document(as_document(seen), output))
     else:
-        show(seen, Console())
+        typer.echo(text(seen))
     return ExitCode.OK if seen.state is overview.State.READY else ExitCode.NOT_RUNNING

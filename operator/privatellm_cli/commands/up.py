@@ -7,10 +7,9 @@ import typer
 from privatellm_cli.display import progress_for
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import StateOption
-from privatellm_cli.running import run
+from privatellm_cli.running import InterruptedByUserError, run
+from privatellm_local.addresses import HIGHEST_EDGE_PORT, LOWEST_EDGE_PORT
 from privatellm_local.paths import cache_paths, state_paths
-
-LOWEST_PORT, HIGHEST_PORT = 1024, 65535
 
 
 def up(
@@ -34,8 +33,8 @@ def up(
         typer.Option(
             "--edge-port",
             metavar="N",
-            min=LOWEST_PORT,
-            max=HIGHEST_PORT,
+            min=LOWEST_EDGE_PORT,
+            max=HIGHEST_EDGE_PORT,
             help="Port of the edge on 127.0.0.1 (default: chosen from the state directory).",
             show_default=False,
         ),
@@ -60,6 +59,8 @@ def up(
     progress = progress_for()
     try:
         run(bring_up(options, progress))
+    except InterruptedByUserError as error:
+        raise InterruptedByUserError("Interrupted; run it again to go on.") from error
     finally:
         progress.close()
     return ExitCode.OK

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from eventually import eventually
-from privatellm_local.errors import StartError
+from privatellm_local import state
+from privatellm_local.errors import StartError, StateError
 from privatellm_local.paths import StatePaths
-from privatellm_local.processes import control, identity, specification, status
+from privatellm_local.processes import control, holding, identity, specification, status
 from privatellm_local.processes.identity import ProcessIdentity
 from privatellm_local.processes.specification import ComponentSpec, Probe
 from privatellm_local.processes.status import ComponentState, ComponentStatus, SupervisorStatus
@@ -29,6 +31,21 @@ import signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 {SERVER}
 """
+
+KILLED_STARTER = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from privatellm_local.paths import StatePaths
+from privatellm_local.processes import control
+from privatellm_local.processes.holding import Lock
+
+def killed(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Lock.sign = killed
+asyncio.run(control.start(StatePaths(Path(sys.argv[1])), attached=False))
+"""
+"""Dies between the supervisor's birth and the signature."""
 
 
 def _free_port() -> int:
@@ -81,6 +98,10 @@ async def _in_state(paths: StatePaths, name: str, state: ComponentState) -> Comp
     found = await eventually(look, what=f"{name} {state}")
     assert found is not None
     return found
+
+
+def _opened_by(pid: int) -> set[str]:
+    return {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
 
 
 def _process(item: ComponentStatus) -> ProcessIdentity:
@@ -217,6 +238,140 @@ async def test_there_is_one_supervisor_for_a_state_directory(supervised: StatePa
         await control.start(supervised, attached=False)
 
     assert identity.is_alive(current.supervisor)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[]"])
+async def test_a_damaged_status_does_not_hide_a_supervisor(
+    supervised: StatePaths, content: bytes
+) -> None:
+    """Its lock says that it runs; stopping it leaves no process."""
+    current = await _start(supervised, _server("api"))
+    process = _process(await _in_state(supervised, "api", ComponentState.READY))
+    supervised.status_file.write_bytes(content)
+
+    assert status.read_living(supervised) is not None
+    assert await control.stop(supervised)
+
+    assert not identity.is_alive(current.supervisor)
+    assert identity.wait_for_exit(process, timeout=5)
+
+
+async def test_a_reload_mends_a_damaged_status(supervised: StatePaths) -> None:
+    """The next `up` finds everything as it was."""
+    spec = _server("api")
+    current = await _start(supervised, spec)
+    await _in_state(supervised, "api", ComponentState.READY)
+    supervised.status_file.write_text("{")
+
+    control.reload(current)
+
+    await _in_state(supervised, "api", ComponentState.READY)
+
+
+async def test_a_supervisor_can_be_stopped_from_its_first_moment_on(
+    supervised: StatePaths,
+) -> None:
+    """It holds its lock before it is a process; no status is published yet."""
+    specification.write(supervised.components_file, (_server("api"),))
+    starting = asyncio.create_task(control.start(supervised, attached=False))
+    while holding.living(supervised.supervisor_lock) is None:  # noqa: ASYNC110 - a file has no event
+        await asyncio.sleep(0)
+    starting.cancel()
+    assert status.read(supervised) is None
+
+    assert await control.stop(supervised)
+
+    assert not holding.is_held(supervised.supervisor_lock)
+
+
+async def test_a_supervisor_whose_starter_was_killed_can_be_stopped(
+    supervised: StatePaths,
+) -> None:
+    """Even when nobody could write yet who holds the lock."""
+    specification.write(supervised.components_file, (_server("api"),))
+    argv = (sys.executable, "-c", KILLED_STARTER, str(supervised.root))
+    starter = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE)
+    assert await starter.wait() == -signal.SIGKILL
+    assert holding.is_held(supervised.supervisor_lock)
+
+    assert await control.stop(supervised)
+
+    assert not holding.is_held(supervised.supervisor_lock)
+
+
+async def test_a_holder_without_a_name_is_an_error_and_not_nothing(
+    paths: StatePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data must not be removed under processes that we cannot find."""
+    monkeypatch.setattr(control, "NAME_SECONDS", 0.1)
+    lock = holding.take(paths.supervisor_lock)
+    assert lock is not None
+
+    with pytest.raises(StateError, match="does not say who it is"):
+        await control.stop(paths)
+    lock.close()
+
+
+async def test_a_damaged_signature_is_written_again(supervised: StatePaths) -> None:
+    """A supervisor never loses its name for long."""
+    current = await _start(supervised, _server("api"))
+
+    supervised.supervisor_lock.write_text("")
+
+    async def signed() -> bool:
+        return status.read_living(supervised) is not None
+
+    await eventually(signed, what="a new signature")
+    found = status.read_living(supervised)
+    assert found is not None
+    assert found.supervisor == current.supervisor
+
+
+async def test_a_component_does_not_inherit_the_lock(supervised: StatePaths) -> None:
+    """One that outlived the supervisor would pass for it."""
+    await _start(supervised, _server("api"))
+    process = _process(await _in_state(supervised, "api", ComponentState.READY))
+
+    assert str(supervised.supervisor_lock) not in _opened_by(process.pid)
+
+
+@pytest.mark.parametrize("lost", ["directory", "state file", "another environment"])
+async def test_a_supervisor_whose_state_is_gone_ends_everything(
+    paths: StatePaths, lost: str
+) -> None:
+    """Nobody could find its processes any more."""
+    current = await _start(paths, _server("api"))
+    process = _process(await _in_state(paths, "api", ComponentState.READY))
+    remembered = state.load(paths)
+    assert remembered is not None
+
+    if lost == "state file":
+        paths.state_file.unlink()
+    else:
+        shutil.rmtree(paths.root)
+    if lost == "another environment":
+        paths.create()
+        state.save(paths, remembered)
+
+    async with asyncio.timeout(10):
+        await identity.exited(current.supervisor)
+    assert not identity.is_alive(process)
+    if lost == "another environment":
+        assert not holding.is_held(paths.supervisor_lock)
+        assert state.load(paths) == remembered
+
+
+async def test_a_supervisor_survives_a_state_that_is_written_anew(supervised: StatePaths) -> None:
+    """As `up` writes it: another file under the same name."""
+    current = await _start(supervised, _server("api"))
+    remembered = state.load(supervised)
+    assert remembered is not None
+
+    state.save(supervised, remembered.model_copy(update={"edge_port": 20_001}))
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(2.5):
+            await identity.exited(current.supervisor)
 
 
 def test_a_recycled_pid_is_never_signalled() -> None:

@@ -3,11 +3,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from privatellm_local import completion, overview, readiness
+import local_holding
+from privatellm_local import availability, completion, overview, readiness
+from privatellm_local.availability import Availability
 from privatellm_local.errors import StartError
-from privatellm_local.overview import State
+from privatellm_local.overview import State, UnderWay
 from privatellm_local.paths import StatePaths
 from privatellm_local.processes import identity, status
+from privatellm_local.processes.holding import Role
 from privatellm_local.processes.status import ComponentState, ComponentStatus, SupervisorStatus
 from privatellm_local.progress import SilentProgress
 
@@ -35,6 +38,7 @@ def publish(paths: StatePaths) -> Publish:
             components=components,
         ).model_copy(update=facts)
         status.write(paths, current)
+        local_holding.sign(paths.supervisor_lock, Role.SUPERVISOR)
         return current
 
     return published
@@ -147,11 +151,11 @@ def test_a_marker_of_an_earlier_supervisor_is_worth_nothing(
     [
         (ComponentState.READY, False, True, State.READY),
         (ComponentState.READY, False, False, State.STARTING),
-        (ComponentState.UNREADY, False, True, State.STARTING),
+        (ComponentState.UNREADY, False, True, State.DEGRADED),
         (ComponentState.READY, True, True, State.STOPPING),
     ],
 )
-def test_the_state_of_the_whole_follows_from_its_parts(
+async def test_the_state_of_the_whole_follows_from_its_parts(
     paths: StatePaths,
     publish: Publish,
     state: ComponentState,
@@ -162,21 +166,113 @@ def test_the_state_of_the_whole_follows_from_its_parts(
     """Ready means that up has finished and every component is ready now."""
     current = publish(_component(state), stopping=is_stopping)
     if is_recorded:
-        completion.record(paths, current, demo=True)
+        completion.record(paths, current, demo=False, platform=False)
 
-    assert overview.look(paths, NOW).state is expected
+    assert (await overview.look(paths, NOW)).state is expected
 
 
-def test_an_environment_that_does_not_run_is_stopped(paths: StatePaths) -> None:
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        (Availability("operator", wanted=1, ready=1), State.READY),
+        (Availability("operator", wanted=1, ready=0), State.DEGRADED),
+        (Availability("operator", wanted=0, ready=0), State.DEGRADED),
+        (Availability("operator", wanted=1, ready=1, is_current=False), State.DEGRADED),
+        (Availability("operator", exists=False), State.DEGRADED),
+        (Availability("operator", is_known=False), State.DEGRADED),
+    ],
+)
+async def test_an_environment_is_ready_only_with_its_platform(
+    paths: StatePaths,
+    publish: Publish,
+    monkeypatch: pytest.MonkeyPatch,
+    operator: Availability,
+    expected: State,
+) -> None:
+    """Healthy processes around an operator that was scaled to nothing serve nobody."""
+
+    async def found(_: object) -> tuple[Availability, ...]:
+        return (operator,)
+
+    monkeypatch.setattr(availability, "look", found)
+    completion.record(paths, publish(_component(ComponentState.READY)), demo=False)
+
+    seen = await overview.look(paths, NOW)
+
+    assert seen.state is expected
+    assert seen.platform == (operator,)
+
+
+async def test_looking_at_a_cluster_that_does_not_answer_is_no_error(
+    paths: StatePaths, publish: Publish
+) -> None:
+    """There is no kubeconfig even."""
+    completion.record(paths, publish(_component(ComponentState.READY)), demo=False)
+
+    seen = await overview.look(paths, NOW)
+
+    assert seen.state is State.DEGRADED
+    assert [part.is_known for part in seen.platform] == [False, False]
+
+
+async def test_an_environment_that_does_not_run_is_stopped(paths: StatePaths) -> None:
     """Looking at it is no error."""
-    seen = overview.look(paths, NOW)
+    seen = await overview.look(paths, NOW)
 
     assert seen.state is State.STOPPED
     assert seen.components == ()
     assert seen.plan is None
+    assert seen.under_way is None
 
 
-def test_every_component_shows_process_age_and_trouble(paths: StatePaths, publish: Publish) -> None:
+@pytest.mark.parametrize(
+    ("role", "expected"), [(Role.UP, State.STARTING), (Role.DOWN, State.STOPPING)]
+)
+async def test_a_command_at_work_is_told_with_its_stage(
+    paths: StatePaths, role: Role, expected: State
+) -> None:
+    """A first build takes minutes in which nothing runs yet."""
+    local_holding.sign(paths.lock_file, role, stage="programs")
+
+    seen = await overview.look(paths, NOW)
+
+    assert seen.state is expected
+    assert seen.under_way == UnderWay(role, identity.myself().pid, "programs")
+
+
+async def test_a_command_that_was_killed_is_not_at_work(paths: StatePaths) -> None:
+    """Its signature is still there."""
+    killed = identity.myself().model_copy(update={"start_ticks": 1})
+    local_holding.sign(paths.lock_file, Role.UP, killed, stage="programs")
+
+    assert (await overview.look(paths, NOW)).state is State.STOPPED
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"\xff\xfe", b"[]"])
+async def test_a_damaged_report_hides_details_and_not_the_supervisor(
+    paths: StatePaths, publish: Publish, content: bytes | None
+) -> None:
+    """What runs is told by the lock."""
+    publish(_component(ComponentState.READY))
+    if content is None:
+        paths.status_file.unlink()
+    else:
+        paths.status_file.write_bytes(content)
+
+    current = status.read_living(paths)
+    seen = await overview.look(paths, NOW)
+
+    assert current is not None
+    assert current.supervisor == identity.myself()
+    assert current.started_at <= datetime.now(UTC)
+    assert not readiness.are_ready(current)
+    assert seen.state is State.STARTING
+    assert [part.message for part in seen.components] == ["has not said yet what it runs"]
+
+
+async def test_every_component_shows_process_age_and_trouble(
+    paths: StatePaths, publish: Publish
+) -> None:
     """The supervisor itself comes first."""
     me = identity.myself()
     publish(
@@ -185,7 +281,7 @@ def test_every_component_shows_process_age_and_trouble(paths: StatePaths, publis
         )
     )
 
-    supervisor, etcd = overview.look(paths, NOW).components
+    supervisor, etcd = (await overview.look(paths, NOW)).components
 
     assert (supervisor.name, supervisor.pid, supervisor.uptime_seconds) == (
         "supervisor",

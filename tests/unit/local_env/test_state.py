@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+import local_holding
 from privatellm_local import state
+from privatellm_local.addresses import SLOTS
 from privatellm_local.errors import StateError
 from privatellm_local.paths import StatePaths
+from privatellm_local.processes.holding import Role
 from privatellm_local.state import EnvironmentState
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
@@ -48,31 +51,105 @@ def test_another_release_is_named_with_both_ways_out(paths: StatePaths, version:
     assert "--state DIR" in str(caught.value)
 
 
+GOOD = {"version": 1, "slot": 4, "edgePort": 8123, "createdAt": "2026-11-30T00:00:00Z"}
+
+
 @pytest.mark.parametrize(
-    "text",
+    "content",
     [
-        "",
-        "{",
-        "[]",
-        '{"version": 1}',
-        '{"version": 1, "slot": "x", "edgePort": 1, "createdAt": "-"}',
+        b"",
+        b"{",
+        b"[]",
+        b"[" * 100_000,
+        b"\xff\xfe\x00",
+        b"\x89PNG",
+        b'{"version": 1}',
+        *(
+            json.dumps(GOOD | wrong).encode()
+            for wrong in (
+                {"slot": "x"},
+                {"slot": True},
+                {"slot": -1},
+                {"slot": SLOTS},
+                {"slot": 10**30},
+                {"edgePort": 0},
+                {"edgePort": 80},
+                {"edgePort": 65_536},
+                {"edgePort": 70_000},
+                {"edgePort": None},
+                {"createdAt": "-"},
+                {"more": 1},
+            )
+        ),
     ],
+    ids=lambda content: content[:60].decode(errors="backslashreplace"),
 )
-def test_damaged_state_is_reported_as_damaged(paths: StatePaths, text: str) -> None:
-    """A half-written file names itself and the remedy."""
-    paths.state_file.write_text(text)
+def test_damaged_state_is_reported_as_damaged(paths: StatePaths, content: bytes) -> None:
+    """Whatever is in the file, the message names it and the remedy."""
+    paths.state_file.write_bytes(content)
 
     with pytest.raises(StateError, match=r"damaged.*down --purge"):
         state.load(paths)
 
 
+def test_good_state_at_the_bounds_is_read(paths: StatePaths) -> None:
+    """The last slot and the highest port are as good as any."""
+    _write(paths, GOOD | {"slot": SLOTS - 1, "edgePort": 65_535})
+
+    assert state.load(paths) is not None
+
+
 @pytest.mark.parametrize("content", [(), ("lock",), ("lock", "state.json", "etcd")])
 def test_empty_and_own_directories_are_usable(tmp_path: Path, content: tuple[str, ...]) -> None:
-    """An interrupted first start leaves only a lock."""
+    """An `up` that was killed in its first moment leaves only a lock."""
     for name in content:
         (tmp_path / name).touch()
+    if "state.json" in content:
+        _write(StatePaths(tmp_path), GOOD)
 
     state.require_usable(StatePaths(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "leftovers",
+    [(), ("pki", "etcd", "run"), (".state.json.x1",)],
+    ids="+".join,
+)
+def test_what_a_failed_first_up_leaves_is_usable(
+    tmp_path: Path, leftovers: tuple[str, ...]
+) -> None:
+    """The next one goes on in the directory, and `down --purge` may remove it."""
+    paths = StatePaths(tmp_path)
+    for name in leftovers:
+        (tmp_path / name).mkdir()
+    local_holding.sign(paths.lock_file, Role.UP)
+
+    state.require_usable(paths)
+
+    assert state.is_environment(paths)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"lock": "apt\n"},
+        {"lock": "", "log": ""},
+        {"config": "", "log": ""},
+        {"state.json": '{"tabs": []}'},
+        {"state.json": "{", "thesis.tex": ""},
+    ],
+    ids="+".join,
+)
+def test_somebody_elses_files_of_our_names_are_refused(
+    tmp_path: Path, content: dict[str, str]
+) -> None:
+    """A name proves nothing."""
+    for name, text in content.items():
+        (tmp_path / name).write_text(text)
+
+    with pytest.raises(StateError, match="holds other files"):
+        state.require_usable(StatePaths(tmp_path))
+    assert not state.is_environment(StatePaths(tmp_path))
 
 
 def test_an_absent_directory_is_usable(tmp_path: Path) -> None:
@@ -88,10 +165,32 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
         state.require_usable(StatePaths(tmp_path))
 
 
-def test_a_path_that_kubeconfig_would_split_is_refused(tmp_path: Path) -> None:
-    """Clients read KUBECONFIG as a list."""
-    with pytest.raises(StateError, match="separates paths in KUBECONFIG"):
-        state.require_usable(StatePaths(tmp_path / "a:b"))
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a:b", "separates paths in KUBECONFIG"),
+        ("a,b", "separates values"),
+        ('a"b', "quotes values"),
+        ("a$b", "begins a variable"),
+        ("a\nb", "cannot be printed"),
+        ("a\x1b[31mb", "cannot be printed"),
+        ("a\udcffb", "cannot be printed"),
+    ],
+)
+def test_a_path_that_some_program_would_misread_is_refused(
+    tmp_path: Path, name: str, reason: str
+) -> None:
+    """In a sentence that a terminal can show."""
+    with pytest.raises(StateError, match=reason) as caught:
+        state.require_usable_path(StatePaths(tmp_path / name))
+
+    assert "--state DIR" in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_a_path_with_spaces_and_letters_of_any_language_is_usable(tmp_path: Path) -> None:
+    """People name their directories as they like."""
+    state.require_usable_path(StatePaths(tmp_path / "Müllers größte Modelle (2) 模型"))
 
 
 def test_a_file_in_place_of_the_directory_is_refused(tmp_path: Path) -> None:

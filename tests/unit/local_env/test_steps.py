@@ -1,5 +1,4 @@
 import asyncio
-import os
 import signal
 import sys
 from datetime import UTC, datetime, timedelta
@@ -8,16 +7,20 @@ from typing import Any
 
 import pytest
 
+import local_holding
 from privatellm_local import cluster_objects, environment, files, freshness, host_node, state, steps
 from privatellm_local.addresses import AddressPlan
+from privatellm_local.environment import Ended
 from privatellm_local.errors import AddressError, NotRunningError, StateError
 from privatellm_local.locking import turn
 from privatellm_local.node.config import NodeConfig
 from privatellm_local.paths import CachePaths, StatePaths
 from privatellm_local.pki import inventory
+from privatellm_local.processes import holding, identity
+from privatellm_local.processes.holding import Role, Signature
 from privatellm_local.progress import SilentProgress
 from privatellm_local.state import EnvironmentState
-from privatellm_local.steps import Options
+from privatellm_local.steps import Context, Options
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 STATE = EnvironmentState(slot=1, edge_port=20_020, created_at=NOW)
@@ -108,7 +111,7 @@ def test_people_are_administrators_by_a_binding_that_can_be_taken_away() -> None
         ([_pod(), _pod(ready=False)], False),
         ([_pod(started=NOW - timedelta(seconds=1))], False),
         ([_pod(started=None)], False),
-        ([{"metadata": {}, "status": {}}], False),
+        ([{"metadata": {"name": "p"}, "status": {}}], False),
     ],
     ids=[
         "ready since the start",
@@ -146,8 +149,27 @@ async def test_stopping_what_does_not_exist_is_no_error(tmp_path: Path, cache: C
     """And it makes no directory."""
     paths = StatePaths(tmp_path / "absent")
 
-    assert not await environment.down(paths, cache, SilentProgress(), purge=True)
+    ended = await environment.down(paths, cache, SilentProgress(), purge=True)
+
+    assert ended == Ended(was_running=False, was_removed=False)
     assert not paths.root.exists()
+
+
+@pytest.mark.parametrize("content", [None, ""], ids=["an empty directory", "a file called lock"])
+async def test_purging_removes_no_directory_that_was_never_ours(
+    tmp_path: Path, cache: CachePaths, content: str | None
+) -> None:
+    """A name proves nothing."""
+    paths = StatePaths(tmp_path / "somebodys")
+    paths.root.mkdir()
+    if content is not None:
+        paths.lock_file.write_text(content)
+
+    ended = await environment.down(paths, cache, SilentProgress(), purge=True)
+
+    assert ended == Ended(was_running=False, was_removed=False)
+    assert paths.root.exists()
+    assert paths.lock_file.exists() is (content is not None)
 
 
 async def test_purging_removes_only_environments(tmp_path: Path, cache: CachePaths) -> None:
@@ -166,6 +188,7 @@ async def test_purging_works_on_what_up_refuses(
 ) -> None:
     """The message of `up` promises it."""
     paths.state_file.write_text(content)
+    local_holding.sign(paths.lock_file, Role.UP)
 
     await environment.down(paths, cache, SilentProgress(), purge=True)
 
@@ -177,14 +200,29 @@ import asyncio, sys
 from pathlib import Path
 from privatellm_local.locking import turn
 from privatellm_local.paths import StatePaths
+from privatellm_local.processes.holding import Role
 from privatellm_local.progress import SilentProgress
 
 async def hold():
-    async with turn(StatePaths(Path(sys.argv[1])), SilentProgress(), interrupt=False):
+    async with turn(StatePaths(Path(sys.argv[1])), SilentProgress(), Role.UP):
         print("held", flush=True)
         await asyncio.sleep(600)
 
 asyncio.run(hold())
+"""
+
+
+SLOW_SIGNER = """
+import sys, time
+from pathlib import Path
+from privatellm_local.processes import holding, identity
+from privatellm_local.processes.holding import Role, Signature
+
+lock = holding.take(Path(sys.argv[1]))
+print("held", flush=True)
+time.sleep(0.5)
+lock.sign(Signature(role=Role.UP, process=identity.myself()))
+time.sleep(600)
 """
 
 
@@ -196,8 +234,8 @@ async def test_down_ends_an_up_that_is_under_way(paths: StatePaths) -> None:
     assert holder.stdout is not None
     assert await holder.stdout.readline() == b"held\n"
 
-    async with asyncio.timeout(10), turn(paths, SilentProgress(), interrupt=True):
-        pass
+    async with asyncio.timeout(10), turn(paths, SilentProgress(), Role.DOWN) as ours:
+        assert ours.has_interrupted
 
     assert await holder.wait() == -signal.SIGTERM
 
@@ -214,5 +252,56 @@ async def test_a_second_up_waits_for_the_first(paths: StatePaths) -> None:
 
 
 async def _take_turn(paths: StatePaths) -> None:
-    async with turn(paths, SilentProgress(), interrupt=False):
-        assert str(os.getpid()) in paths.lock_file.read_text()
+    async with turn(paths, SilentProgress(), Role.UP):
+        assert holding.living(paths.lock_file) == Signature(role=Role.UP, process=identity.myself())
+    assert holding.living(paths.lock_file) is None
+
+
+async def test_down_asks_again_when_the_holder_had_not_signed_yet(paths: StatePaths) -> None:
+    """A signature of an earlier, dead holder must not use up the one signal."""
+    dead = identity.myself().model_copy(update={"start_ticks": 1})
+    local_holding.sign(paths.lock_file, Role.UP, dead)
+    holder = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SLOW_SIGNER, str(paths.lock_file), stdout=asyncio.subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    assert await holder.stdout.readline() == b"held\n"
+
+    async with asyncio.timeout(10), turn(paths, SilentProgress(), Role.DOWN):
+        pass
+
+    assert await holder.wait() == -signal.SIGTERM
+
+
+def test_a_complete_environment_is_repaired_in_the_cluster_only(
+    paths: StatePaths, cache: CachePaths
+) -> None:
+    """Whoever has a kubeconfig may have deleted or scaled what `up` had set up."""
+    repaired = steps.steps_for(Options(paths, cache), is_complete=True)
+    bare = steps.steps_for(Options(paths, cache, platform=False), is_complete=True)
+
+    assert [step.name for step in repaired] == [
+        "addresses",
+        "cluster objects",
+        "models",
+        "platform",
+    ]
+    assert repaired[: len(bare)] == bare
+
+
+async def test_the_state_is_written_before_anything_else_of_a_new_environment(
+    tmp_path: Path, cache: CachePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails after it leaves a directory that is known to be ours."""
+    paths = StatePaths(tmp_path / "new")
+    files.make_private_directory(paths.root)
+
+    def full_disk(_: StatePaths) -> None:
+        raise StateError("No space is left.")
+
+    monkeypatch.setattr(StatePaths, "create", full_disk)
+    with pytest.raises(StateError):
+        await steps.choose_addresses(Context(Options(paths, cache), SilentProgress()))
+
+    assert state.load(paths) is not None
+    state.require_usable(paths)
