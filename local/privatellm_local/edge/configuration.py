@@ -33,6 +33,10 @@ ENCODED_CHARACTERS = (
 """Reserved characters in encoded form; Traefik lets them through unless told otherwise."""
 
 
+UNLOGGED = ("ClientUsername", "RequestPath", "RequestLine")
+"""Fields of the access log that are left out."""
+
+
 def render(plan: AddressPlan) -> str:
     """Return the configuration file."""
     content: dict[str, Any] = {
@@ -52,13 +56,14 @@ def render(plan: AddressPlan) -> str:
 
 
 def _access_log() -> dict[str, Any]:
-    # No header is logged, so no token is; a query may carry whatever a client puts there.
+    # Nothing that a client may put a key into is logged: no header, no query, and no path, because a
+    # client that is set up wrongly sends its key there. Router and service name the instance.
     return {
         "format": "json",
         "fields": {
             "headers": {"defaultMode": "drop"},
             "queryParameters": {"defaultMode": "drop"},
-            "names": {"ClientUsername": "drop"},
+            "names": dict.fromkeys(UNLOGGED, "drop"),
         },
     }
 

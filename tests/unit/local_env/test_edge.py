@@ -61,8 +61,10 @@ def test_paths_match_whole_segments_and_empty_services_keep_their_route(
     assert ingress["ingressClass"] == "traefik"
 
 
-def test_no_header_is_logged(content: dict[str, Any]) -> None:
-    """Tokens travel in headers."""
+def test_nothing_that_may_carry_a_key_is_logged(content: dict[str, Any]) -> None:
+    """Tokens travel in headers, and by mistake in queries and paths."""
+    names = content["accessLog"]["fields"]["names"]
+    assert {names["RequestPath"], names["RequestLine"]} == {"drop"}
     assert content["accessLog"]["fields"]["headers"] == {"defaultMode": "drop"}
     assert content["accessLog"]["fields"]["queryParameters"] == {"defaultMode": "drop"}
 
