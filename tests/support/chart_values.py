@@ -1,18 +1,27 @@
-"""Values for the chart: those that fit its schema, and one other value for each value that it has."""
+"""Values for a chart: those that fit its schema, and one other value for each value that it has."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 
 from chart_helm import CHART
+from privatellm_local.packaging.chart import OPERATOR, Chart
 from privatellm_local.packaging.listing import Entry, entries
 from privatellm_local.packaging.reference import property_at, resolved
 
 Schema = dict[str, Any]
 
-SCHEMA: Schema = json.loads((CHART / "values.schema.json").read_text())
+
+def schema_of(chart: Path) -> Schema:
+    """Return the schema of a chart's values."""
+    found: Schema = json.loads((chart / "values.schema.json").read_text())
+    return found
+
+
+SCHEMA = schema_of(CHART)
 
 CHARACTERS = st.characters(codec="utf-8", exclude_categories=["C"])
 """What YAML can hold."""
@@ -23,93 +32,107 @@ JSON = st.dictionaries(st.text("abcXYZ01-./", min_size=1, max_size=12), TEXTS, m
 """Free-form objects, such as annotations."""
 
 
-def values_of(schema: Schema = SCHEMA, *, in_list: bool = False) -> st.SearchStrategy[Any]:
-    """Return a strategy for what fits a part of the schema.
+def values_of(
+    schema: Schema = SCHEMA, *, whole: Schema = SCHEMA, in_list: bool = False
+) -> st.SearchStrategy[Any]:
+    """Return a strategy for what fits a part of a schema.
 
     Args:
         schema: The part.
+        whole: The schema that it is a part of.
         in_list: Whether it is a member of a list; those have no defaults, so what is required is given.
             Everything else may be left out, because the chart's defaults are below it.
     """
-    part = resolved(schema, SCHEMA)
+    part = resolved(schema, whole)
     if "anyOf" in part:
-        return st.one_of([values_of(variant) for variant in part["anyOf"]])
+        return st.one_of([values_of(variant, whole=whole) for variant in part["anyOf"]])
     if "enum" in part:
         return st.sampled_from(part["enum"])
     if "properties" in part:
-        return _groups(part, set(part.get("required", ())) if in_list else set())
-    return _BY_TYPE[part["type"]](part)
+        return _groups(part, whole, set(part.get("required", ())) if in_list else set())
+    return _BY_TYPE[part["type"]](part, whole)
 
 
-def _groups(part: Schema, needed: set[str]) -> st.SearchStrategy[Any]:
-    fields = {name: values_of(item) for name, item in part["properties"].items()}
+def _groups(part: Schema, whole: Schema, needed: set[str]) -> st.SearchStrategy[Any]:
+    fields = {name: values_of(item, whole=whole) for name, item in part["properties"].items()}
     given = {name: fields.pop(name) for name in needed}
     return st.fixed_dictionaries(given, optional=fields)
 
 
-def _objects(part: Schema) -> st.SearchStrategy[Any]:
+def _objects(part: Schema, whole: Schema) -> st.SearchStrategy[Any]:
     items = part.get("additionalProperties")
     for pattern, values in part.get("patternProperties", {}).items():
         return st.dictionaries(
-            st.from_regex(pattern, fullmatch=True), values_of(values), max_size=2
+            st.from_regex(pattern, fullmatch=True), values_of(values, whole=whole), max_size=2
         )
     if not isinstance(items, dict):
         return JSON
-    return st.dictionaries(st.text("abc.-/", min_size=1, max_size=8), values_of(items), max_size=2)
+    names = st.text("abc.-/", min_size=1, max_size=8)
+    return st.dictionaries(names, values_of(items, whole=whole), max_size=2)
 
 
-def _texts(part: Schema) -> st.SearchStrategy[Any]:
+def _texts(part: Schema, _whole: Schema) -> st.SearchStrategy[Any]:
     if "pattern" in part:
         texts = st.from_regex(part["pattern"], fullmatch=True, alphabet=CHARACTERS)
         return texts.filter(lambda text: len(text) < 64)
     return TEXTS
 
 
-def _numbers(part: Schema) -> st.SearchStrategy[Any]:
+def _numbers(part: Schema, _whole: Schema) -> st.SearchStrategy[Any]:
     low = part.get("minimum", 0)
     return st.integers(low, part.get("maximum", low + 1_000_000))
 
 
-def _lists(part: Schema) -> st.SearchStrategy[Any]:
-    items = values_of(part["items"], in_list=True)
+def _lists(part: Schema, whole: Schema) -> st.SearchStrategy[Any]:
+    items = values_of(part["items"], whole=whole, in_list=True)
     return st.lists(items, min_size=part.get("minItems", 0), max_size=2)
 
 
-_BY_TYPE: dict[str, Callable[[Schema], st.SearchStrategy[Any]]] = {
+_BY_TYPE: dict[str, Callable[[Schema, Schema], st.SearchStrategy[Any]]] = {
     "object": _objects,
     "string": _texts,
     "integer": _numbers,
     "array": _lists,
-    "boolean": lambda _part: st.booleans(),
-    "null": lambda _part: st.none(),
+    "boolean": lambda _part, _whole: st.booleans(),
+    "null": lambda _part, _whole: st.none(),
 }
 
 
-def leaves() -> Iterator[Entry]:
-    """Yield every value that the chart has."""
-    for entry in entries():
+def leaves(chart: Chart = OPERATOR) -> Iterator[Entry]:
+    """Yield every value that a chart has."""
+    for entry in entries(chart):
         yield from entry.leaves
 
 
-def other_value(leaf: Entry) -> Any:
-    """Return a value that fits the schema and differs from the default."""
+def other_value(
+    leaf: Entry,
+    whole: Schema = SCHEMA,
+    others: Mapping[tuple[str, ...], Any] | None = None,
+) -> Any:
+    """Return a value that fits a schema and differs from the default.
+
+    Args:
+        leaf: The value.
+        whole: The schema of its chart.
+        others: Values that are chosen by hand, by their paths; absent: those of the operator's chart.
+    """
+    chosen = _OTHERS if others is None else others
     if leaf.path[-1] == "digest":
         return f"sha256:{'0' * 64}"
-    if leaf.path in _OTHERS:
-        return _OTHERS[leaf.path]
-    part = property_at(SCHEMA, leaf.path)
-    return _other(part, leaf.default)
+    if leaf.path in chosen:
+        return chosen[leaf.path]
+    return _other(property_at(whole, leaf.path), leaf.default, whole)
 
 
-def _other(part: Schema, default: Any) -> Any:
+def _other(part: Schema, default: Any, whole: Schema) -> Any:
     if "anyOf" in part:
-        return _other(resolved(part["anyOf"][0], SCHEMA), default)
+        return _other(resolved(part["anyOf"][0], whole), default, whole)
     if "enum" in part:
         return next(value for value in part["enum"] if value not in (default, ""))
     if "properties" in part:
         return {"name": "other"}
     if part["type"] == "array":
-        return [_other(resolved(part["items"], SCHEMA), None)]
+        return [_other(resolved(part["items"], whole), None, whole)]
     if part["type"] == "integer":
         return (default or part.get("minimum", 0)) + 1
     return {"boolean": not default, "string": "other", "object": {"other": "other"}}[part["type"]]

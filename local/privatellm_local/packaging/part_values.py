@@ -22,11 +22,15 @@ from privatellm_local.packaging.value_types import (
 )
 
 
-class Global(Group):
+class Globals(Group):
     """Values that an umbrella chart shares with all its charts."""
 
     # Other charts of the umbrella have globals of their own.
     model_config = ConfigDict(extra="allow")
+
+
+class PublicGlobals(Globals):
+    """Where customers find the edge, for all charts of an umbrella."""
 
     public_host: Host = ""
     """Used where `PUBLIC_HOST` is not set."""
@@ -34,11 +38,19 @@ class Global(Group):
     public_scheme: Literal["", "http", "https"] = ""
     """Used where `PUBLIC_SCHEME` is not set."""
 
+
+class ImageGlobals(Globals):
+    """Where images come from, for all charts of an umbrella."""
+
     image_registry: Annotated[str, Field(pattern=r"^[A-Za-z0-9.:/_-]*$")] = ""
     """Registry that replaces the one in every image, for mirrors and disconnected sites."""
 
     image_pull_secrets: tuple[Reference, ...] = ()
     """Further pull secrets of our own pods."""
+
+
+class Global(ImageGlobals, PublicGlobals):
+    """Values that an umbrella chart shares with all its charts."""
 
 
 class ImageReference(Group):

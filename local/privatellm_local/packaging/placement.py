@@ -8,6 +8,20 @@ from privatellm_local.packaging.value_types import Group
 
 Quantities = Annotated[dict[str, str | int], Field(default_factory=dict)]
 
+PodSecurityContext = Annotated[
+    dict[str, Any],
+    Field(
+        default_factory=lambda: {
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "fsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+    ),
+]
+"""Security context of a pod; the default fits the `restricted` pod security standard."""
+
 
 class Resources(Group):
     """Requests and limits of a container."""

@@ -5,7 +5,7 @@ cannot exist without a type, a default and a sentence. Names that the Go peer's 
 ``auth.externalURL``, ``traefik.enabled``) keep their spelling and meaning.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ from privatellm_local.packaging.part_values import (
     Proxy,
     Tls,
 )
-from privatellm_local.packaging.placement import Placement, Resources
+from privatellm_local.packaging.placement import Placement, PodSecurityContext, Resources
 from privatellm_local.packaging.service_values import (
     AdmissionPolicies,
     Catalogue,
@@ -191,18 +191,7 @@ class Values(Group):
     """Address that our pods listen on: `::` in clusters with IPv6 alone, `$(POD_IP)` to leave out
     loopback."""
 
-    pod_security_context: Annotated[
-        dict[str, Any],
-        Field(
-            default_factory=lambda: {
-                "runAsNonRoot": True,
-                "runAsUser": 65532,
-                "runAsGroup": 65532,
-                "fsGroup": 65532,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            }
-        ),
-    ]
+    pod_security_context: PodSecurityContext
     """Security context of our pods. Containers drop all capabilities and have a read-only root anyway."""
 
     extra_ca: ExtraCa = Field(default=ExtraCa(), alias="extraCA")

@@ -14,6 +14,7 @@ FIELD_MANAGER = "privatellm-up"
 
 OPERATOR_IMAGE = "ghcr.io/private-llm/operator"
 AUTHSERVER_IMAGE = "ghcr.io/private-llm/authserver"
+SYNC_AGENT_IMAGE = "ghcr.io/private-llm/sync-agent"
 SERVER_IMAGE = "ghcr.io/ggml-org/llama.cpp"
 
 VERIFY_PORT = 8090

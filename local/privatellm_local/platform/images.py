@@ -6,7 +6,12 @@ arguments, and nothing else.
 
 import sys
 
-from privatellm_local.platform.facts import AUTHSERVER_IMAGE, OPERATOR_IMAGE, SERVER_IMAGE
+from privatellm_local.platform.facts import (
+    AUTHSERVER_IMAGE,
+    OPERATOR_IMAGE,
+    SERVER_IMAGE,
+    SYNC_AGENT_IMAGE,
+)
 
 FETCH_COMMAND = "privatellm-fetch"
 
@@ -17,6 +22,7 @@ def image_table() -> tuple[dict[str, object], ...]:
         _entry(OPERATOR_IMAGE, None, "privatellm_operator.main"),
         _entry(OPERATOR_IMAGE, [FETCH_COMMAND], "privatellm_operator.fetcher.main"),
         _entry(AUTHSERVER_IMAGE, None, "privatellm_authserver.main"),
+        _entry(SYNC_AGENT_IMAGE, None, "privatellm_sync_agent.main"),
         _entry(SERVER_IMAGE, None, "privatellm_local.modelserver"),
     )
 

@@ -7,54 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import chart_helm
-from chart_helm import Helm, Manifest
+from chart_checks import check
+from chart_helm import Helm
 from chart_values import SCHEMA, values_of
 
 pytestmark = pytest.mark.deep
-
-CLUSTER_SCOPED = {
-    "Namespace",
-    "CustomResourceDefinition",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "IngressClass",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-}
-
-
-def identity(manifest: Manifest) -> tuple[str, str, str]:
-    """Return what an object is told from others by."""
-    metadata = manifest["metadata"]
-    return manifest["kind"], metadata.get("namespace", ""), metadata["name"]
-
-
-def check(objects: tuple[Manifest, ...]) -> None:
-    """Fail on objects that no cluster would take, or that are not what they seem."""
-    assert len({identity(item) for item in objects}) == len(objects)
-    for item in objects:
-        assert {"apiVersion", "kind", "metadata"} <= item.keys()
-        is_cluster_scoped = item["kind"] in CLUSTER_SCOPED
-        assert ("namespace" in item["metadata"]) is not is_cluster_scoped, identity(item)
-        assert_texts(item["metadata"].get("labels") or {})
-        assert_texts(item["metadata"].get("annotations") or {})
-    for deployment in chart_helm.of_kind(objects, "Deployment"):
-        check_pod(deployment)
-
-
-def assert_texts(entries: dict[str, Any]) -> None:
-    """Fail when YAML made something else of a text."""
-    assert all(isinstance(value, str) for value in entries.values()), entries
-
-
-def check_pod(deployment: Manifest) -> None:
-    """Fail when a pod lost its hardening or a variable is no text."""
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    assert container["securityContext"]["readOnlyRootFilesystem"] is True
-    assert container["securityContext"]["allowPrivilegeEscalation"] is False
-    for item in container.get("env", ()):
-        assert isinstance(item.get("value", ""), str | None), item
 
 
 @given(values=values_of(SCHEMA))
