@@ -92,7 +92,9 @@ def model_manifest(file: ModelFile) -> dict[str, Any]:
 def _prepare(directory: Path, progress: Callable[[str], None]) -> ModelFile:
     file = ModelFile(directory / FILE_NAME)
     files.make_private_directory(directory)
-    with files.translated(file.path):
+    # Two first starts with two state directories share the file; the second one finds it made.
+    lock = file.path.with_name(f".{FILE_NAME}.lock")
+    with files.exclusive_lock(lock), files.translated(file.path):
         if _is_whole(file):
             return file
         progress("assembling the weights of Gemma 3 270M (its terms of use apply)")

@@ -62,7 +62,8 @@ def curl_line(question: str = QUESTION) -> str:
     return (
         'curl -sS "$OPENAI_BASE_URL/chat/completions" '
         '-H "Authorization: Bearer $OPENAI_API_KEY" '
-        f"-H 'Content-Type: application/json' -d {body}"
+        # The answer has no line end, and the shell's prompt shall not stand behind it.
+        f"-H 'Content-Type: application/json' -d {body} -w '\\n'"
     )
 
 

@@ -65,10 +65,10 @@ def judge(kind: type[Kind], state: dict[str, Any] | None) -> Fulfilled[Kind] | P
 
 
 def reason(conditions: Iterable[Condition]) -> str:
-    """Return in words why an object is not ready."""
+    """Return in words why an object is not ready, without a full stop."""
     known = tuple(conditions)
     for kind in _ORDER:
         condition = find(known, kind)
         if condition is not None and not condition.is_true:
-            return f"{condition.message or condition.reason} ({condition.type})"
+            return (condition.message or condition.reason).rstrip(".")
     return "its conditions give no reason; see the operator's log"

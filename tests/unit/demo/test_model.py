@@ -1,5 +1,6 @@
 """The demo's model file and its catalogue entry."""
 
+import asyncio
 import hashlib
 import shutil
 import sys
@@ -29,8 +30,8 @@ class Said(list[str]):
 
 
 def names_in(directory: Path) -> list[str]:
-    """List a directory."""
-    return [path.name for path in directory.iterdir()]
+    """List a directory without its locks."""
+    return [path.name for path in directory.iterdir() if path.suffix != ".lock"]
 
 
 @pytest.fixture
@@ -62,6 +63,19 @@ async def test_the_file_is_assembled_verified_and_then_left_alone(directory: Pat
     assert hashlib.sha256(made.path.read_bytes()).hexdigest() == SHA256
     assert len(third) == 1
     assert names_in(directory) == [made.path.name]
+
+
+async def test_two_first_starts_at_once_make_the_file_once(directory: Path) -> None:
+    """They have different state directories and share the user's cache."""
+    pytest.importorskip(PACKAGE, reason="needs the extra 'demo'")
+    said = Said()
+
+    one, other = await asyncio.gather(*(prepare_model(directory, said) for _ in range(2)))
+
+    assert one == other
+    assert hashlib.sha256(one.path.read_bytes()).hexdigest() == SHA256
+    assert len(said) == 1
+    assert names_in(directory) == [one.path.name]
 
 
 async def test_without_the_package_the_remedy_is_named(

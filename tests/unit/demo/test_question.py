@@ -157,7 +157,7 @@ def test_the_key_is_not_shown() -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 async def test_the_curl_line_works_when_pasted() -> None:
-    """A shell with the two exports sends exactly the demo's question, quotes included."""
+    """A shell with the two exports sends exactly the question, quotes included, and ends its line."""
     question = 'What\'s the "capital" of $FRANCE?'
     async with running(refuses(200, "Paris.")) as edge:
         process = await asyncio.create_subprocess_exec(
@@ -171,7 +171,7 @@ async def test_the_curl_line_works_when_pasted() -> None:
         )
         printed, _ = await process.communicate()
 
-    assert printed == b"Paris."
+    assert printed == b"Paris.\n"
     assert edge.keys == [f"Bearer {KEY}"]
     assert edge.bodies[0]["messages"][0]["content"] == question
     assert edge.bodies[0]["stop"] == ["\n"]

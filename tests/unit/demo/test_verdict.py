@@ -86,9 +86,7 @@ def test_the_reason_is_the_first_thing_that_went_wrong() -> None:
         ),
     )
 
-    assert verdict == Broken(
-        "LLMInstance demo is Failed: The file has another SHA-256. (ModelAvailable)"
-    )
+    assert verdict == Broken("LLMInstance demo is Failed: The file has another SHA-256")
 
 
 def test_without_a_condition_the_operator_is_to_be_asked() -> None:
