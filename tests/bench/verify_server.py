@@ -8,6 +8,7 @@ listens and how much memory the process took at most.
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import resource
@@ -68,6 +69,7 @@ def filled_index(count: int) -> TokenIndex:
         refusal = snapshot.add(verifier.to_secret("tokens"))
         assert refusal is None
     index.swap(snapshot, clocks.uptime())
+    gc.freeze()  # As the feed does after a list.
     index.confirm(clocks.uptime())
     return index
 
