@@ -14,6 +14,7 @@ from privatellm_local.platform.admission import admission
 from privatellm_local.platform.catalogue import catalogue
 from privatellm_local.platform.facts import FIELD_MANAGER, SYSTEM_NAMESPACE, PlatformFacts
 from privatellm_local.platform.namespaces import namespaces
+from privatellm_local.platform.people import people
 from privatellm_local.platform.platform_key import new_platform_key
 from privatellm_local.platform.rbac import rbac
 from privatellm_local.platform.workloads import workloads
@@ -41,7 +42,7 @@ async def install_platform(client: KubeClient, facts: PlatformFacts, progress: P
     progress("namespaces, rights and the catalogue")
     await _apply_all(client, namespaces(facts))
     await _create_platform_key(client)
-    await _apply_all(client, (*rbac(facts), catalogue(facts)))
+    await _apply_all(client, (*rbac(facts), *people(), catalogue(facts)))
     progress("admission policies")
     await _apply_all(client, admission(facts))
     progress("operator and ForwardAuth service")

@@ -16,6 +16,7 @@ from privatellm_local.platform.facts import (
     TOKEN_NAMESPACE,
     PlatformFacts,
 )
+from privatellm_local.platform.people import people
 from privatellm_local.platform.rbac import rbac
 
 EVERYWHERE = "*"
@@ -69,6 +70,22 @@ ONBOARDED: dict[str, Any] = {"onboardedNamespaces": ["default", "demo"]}
 def test_the_rights_are_those_of_the_embedded_environment(helm: Helm, account: str) -> None:
     """In every namespace, for every verb."""
     assert rights_of(account, helm.template(ONBOARDED)) == rights_of(account, rbac(FACTS))
+
+
+def test_people_get_the_same_by_the_clusters_own_roles(defaults: tuple[Manifest, ...]) -> None:
+    """A customer's `edit` is worth the same on a laptop."""
+
+    def added(objects: Iterable[Manifest]) -> dict[str, set[tuple[str, str, str]]]:
+        return {
+            label: set(_rules(item))
+            for item in objects
+            if item["kind"] == "ClusterRole"
+            for label in item["metadata"].get("labels", {})
+            if "/aggregate-to-" in label
+        }
+
+    assert added(people()) == added(defaults)
+    assert len(added(defaults)) == 3
 
 
 def test_no_right_is_a_wildcard(defaults: tuple[Manifest, ...]) -> None:
