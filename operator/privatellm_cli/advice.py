@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 MODELS = "Choose one of `privatellm models` and order again: privatellm deploy {name} --model MODEL"
 LOGS = "Read what the server said: privatellm logs {name} --previous"
+SERVERS = "Look at its servers and their events: privatellm describe {name}"
 FETCHER_LOGS = (
     "Read what the fetcher said: privatellm logs {name} --container fetch-model --previous"
 )
@@ -33,6 +34,7 @@ ADVICE: Mapping[str, str] = {
     "Stopped": "Start it: privatellm scale {name} --replicas 1",
     # The weights.
     "Fetching": WAIT,
+    "FetchPending": WAIT,
     "FetchFailed": FETCHER_LOGS,
     "ChecksumMismatch": PLATFORM,
     "SizeMismatch": PLATFORM,
@@ -58,7 +60,7 @@ ADVICE: Mapping[str, str] = {
     "Unschedulable": SMALLER,
     "Evicted": SMALLER,
     "PodsRefused": NAMESPACE,
-    "DeadlineExceeded": LOGS,
+    "DeadlineExceeded": SERVERS,
     "Terminating": "Wait until it is gone; its servers finish what they have begun.",
 }
 """The next step by the condition's reason."""

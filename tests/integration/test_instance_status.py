@@ -29,12 +29,14 @@ class Trouble:
         reason: The reason that the conditions must give.
         words: What their message must contain.
         of_model: Whether ``ModelAvailable`` is where it belongs, beside ``Ready``.
+        phase: Failed, or Provisioning where waiting may help.
     """
 
     spec: dict[str, Any]
     reason: str
     words: tuple[str, ...]
     of_model: bool = field(default=False)
+    phase: str = field(default="Failed")
 
 
 TROUBLES = {
@@ -52,17 +54,20 @@ TROUBLES = {
         {"resources": {"requests": {"cpu": "4000"}}},
         "Unschedulable",
         ("Insufficient cpu", "platform team"),
+        phase="Provisioning",
     ),
     "a device that no node has": Trouble(
         {"gpu": {"resource": "example.com/gpu"}},
         "Unschedulable",
         ("Insufficient example.com/gpu",),
+        phase="Provisioning",
     ),
     "a claim that is not there": Trouble(
         {"source": {"pvc": {"claimName": "weights", "path": "model.gguf"}}},
         "VolumeNotBound",
         ("weights", "kubectl get persistentvolumeclaims"),
         of_model=True,
+        phase="Provisioning",
     ),
     "a file that is not there": Trouble(
         {"source": {"url": (cache_paths().models / "nowhere.gguf").as_uri()}},
@@ -127,7 +132,7 @@ def _condition(seen: Manifest | None, kind: str) -> dict[str, Any]:
 async def test_the_cause_is_named_with_its_remedy(
     client: KubeClient, namespace: str, model_like: Callable[..., Awaitable[str]], trouble: str
 ) -> None:
-    """Phase Failed, one reason in the conditions and in an event, and no Ready without a server."""
+    """With the phase that fits, one reason in the conditions and in an event, and no Ready."""
     expected = TROUBLES[trouble]
     model = await model_like(**expected.spec)
     await client.create(kinds.LLM_INSTANCE, instance(namespace, "odd", model=model))
@@ -144,7 +149,7 @@ async def test_the_cause_is_named_with_its_remedy(
     )
     assert seen is not None
     ready = _condition(seen, "Ready")
-    assert seen["status"]["phase"] == "Failed"
+    assert seen["status"]["phase"] == expected.phase
     assert (ready["status"], seen["status"]["ready"]) == ("False", "0/1")
     if expected.of_model:
         assert _condition(seen, "ModelAvailable")["reason"] == expected.reason

@@ -47,6 +47,24 @@ LOADING = pod(
     server={"ready": False, "state": {"running": {}}},
 )
 
+UNPLACED = pod(
+    conditions=[
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "0/1 nodes are available: 1 Insufficient memory.",
+        }
+    ]
+)
+LATE = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+
+
+def going(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod that is being deleted."""
+    ended = {"deletionTimestamp": "2026-11-30T09:00:00Z"}
+    return found | {"metadata": found["metadata"] | ended}
+
 
 def failed_fetch(reason: str = "ChecksumMismatch", *, waiting: bool = False) -> dict[str, Any]:
     """Return a pod whose fetcher ended badly."""
@@ -126,6 +144,25 @@ PHASES = {
         InstancePhase.FAILED,
         "ChecksumMismatch",
     ),
+    "no room for a server yet": (
+        seen(pods=[UNPLACED]),
+        {},
+        InstancePhase.PROVISIONING,
+        Reason.UNSCHEDULABLE,
+    ),
+    "no room for a server until its time was up": (
+        seen(pods=[UNPLACED], deployed={"conditions": [LATE]}),
+        {},
+        InstancePhase.FAILED,
+        Reason.DEADLINE_EXCEEDED,
+    ),
+    "one ready, no room for another": (
+        seen(2, pods=[UNPLACED], deployed=rolled_out(2) | {"readyReplicas": 1}),
+        {},
+        InstancePhase.DEGRADED,
+        Reason.UNSCHEDULABLE,
+    ),
+    "no server was begun": (seen(), {}, InstancePhase.PROVISIONING, Reason.FETCH_PENDING),
     "ready servers behind no route": (
         seen(deployed=rolled_out(1), traefik=False, middlewares=()),
         {},
@@ -204,17 +241,51 @@ def test_deletion_wins_over_everything() -> None:
     assert phase_of((), deleting=True, replicas=1, ready=1) is InstancePhase.TERMINATING
 
 
+def test_an_instance_that_ends_does_not_say_that_it_fetches() -> None:
+    """What was on its way is not any more; what was found out stays."""
+    fetching = status(seen(pods=[FETCHING]))
+    stored = LLMInstance.parse(instance_manifest() | {"status": fetching.to_kubernetes()})
+
+    told = terminating(world(stored))
+
+    assert {c.type: c.reason for c in told.conditions} == {
+        "Accepted": Reason.ACCEPTED,
+        "ModelAvailable": Reason.TERMINATING,
+        "Ready": Reason.TERMINATING,
+        "RouteProgrammed": Reason.PROGRAMMED,
+    }
+
+
+def test_an_endpoint_is_told_while_it_leads_somewhere() -> None:
+    """An order that was never accepted has none; a wrong change leaves the route that is there."""
+    fault = Fault(Reason.TOO_MANY_REPLICAS, "Too many.")
+
+    assert status(world()).endpoint is not None
+    assert status(world(), fault=fault).endpoint is None
+    assert status(seen(), fault=fault).endpoint is not None
+
+
+def test_a_reason_that_no_fetcher_gives_is_not_repeated() -> None:
+    """The report comes out of a tenant's namespace, and a reason of theirs could make us write nonsense."""
+    cause = cause_of([failed_fetch("not a reason")])
+    assert cause is not None
+    assert cause.reason == Reason.FETCH_FAILED
+
+
 def test_a_missing_right_names_the_remedy() -> None:
     """The customer learns whom to ask."""
     assert "onboarded" in refusal_text(ForbiddenError("secrets is forbidden."))
-    assert refusal_text(RejectedError("spec is wrong")) == "spec is wrong"
+    assert refusal_text(RejectedError("spec is wrong")) == "spec is wrong."
     assert refusal_text(None) == ""
 
 
 @pytest.mark.parametrize(
     ("pods", "reason", "status_of_model"),
     [
-        ([], Reason.FETCHING, ConditionStatus.FALSE),
+        ([], Reason.FETCH_PENDING, ConditionStatus.FALSE),
+        ([pod(init={"state": {"waiting": {}}})], Reason.FETCH_PENDING, ConditionStatus.FALSE),
+        ([UNPLACED], Reason.UNSCHEDULABLE, ConditionStatus.FALSE),
+        ([going(FETCHING)], Reason.FETCH_PENDING, ConditionStatus.FALSE),
         ([FETCHING], Reason.FETCHING, ConditionStatus.FALSE),
         ([LOADING], Reason.FETCHED, ConditionStatus.TRUE),
         ([failed_fetch("NotFound")], "NotFound", ConditionStatus.FALSE),
@@ -292,20 +363,7 @@ CAUSES = {
         Reason.CRASH_LOOP,
         "exit code 3",
     ),
-    "a pod without a node": (
-        pod(
-            conditions=[
-                {
-                    "type": "PodScheduled",
-                    "status": "False",
-                    "reason": "Unschedulable",
-                    "message": "0/1 nodes are available: 1 Insufficient memory.",
-                }
-            ]
-        ),
-        Reason.UNSCHEDULABLE,
-        "Insufficient memory",
-    ),
+    "a pod without a node": (UNPLACED, Reason.UNSCHEDULABLE, "Insufficient memory"),
     "an evicted pod": (
         pod(phase="Failed", reason="Evicted", message="The node was low on memory"),
         Reason.EVICTED,

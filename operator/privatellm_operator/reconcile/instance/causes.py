@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from privatellm.kube import Manifest
+from privatellm_operator.fetcher.errors import FetchReason
 from privatellm_operator.reconcile.instance.reasons import Reason
+from privatellm_operator.reconcile.instance.wording import sentence
 from privatellm_operator.render.fetcher import FETCHER
 
 LONGEST_TAIL = 300
@@ -58,6 +60,7 @@ class Container:
         pod: Name of the pod.
         image: Its image.
         is_done: Whether it answers, or, for an init container, ended well.
+        is_running: Whether it is at work.
         waiting: Why it does not run; empty when it does.
         waiting_message: The node's words on that.
         ended: How it ended last, while nothing better is known.
@@ -67,6 +70,7 @@ class Container:
     pod: str
     image: str
     is_done: bool
+    is_running: bool
     waiting: str
     waiting_message: str
     ended: Mapping[str, Any]
@@ -85,17 +89,19 @@ class Container:
 
 def cause_of(pods: Iterable[Manifest]) -> Cause | None:
     """Return the first cause, by the order of :data:`CHECKS` and then by the pod's name."""
-    living = sorted(
-        (pod for pod in pods if not pod["metadata"].get("deletionTimestamp")),
-        key=lambda pod: str(pod["metadata"]["name"]),
-    )
+    living = sorted(_living(pods), key=lambda pod: str(pod["metadata"]["name"]))
     causes = (check(pod) for check in CHECKS for pod in living)
     return next((cause for cause in causes if cause), None)
 
 
 def has_weights(pods: Iterable[Manifest]) -> bool:
-    """Say whether the fetcher of any pod has ended well."""
-    return any(c.is_done for pod in pods for c in _containers(pod) if c.name == FETCHER)
+    """Say whether the fetcher of any pod that stays has ended well."""
+    return any(c.is_done for pod in _living(pods) for c in _containers(pod) if c.name == FETCHER)
+
+
+def is_fetching(pods: Iterable[Manifest]) -> bool:
+    """Say whether the fetcher of any pod that stays is at work."""
+    return any(c.is_running for pod in _living(pods) for c in _containers(pod) if c.name == FETCHER)
 
 
 def fetch_failed(pod: Manifest) -> Cause | None:
@@ -103,12 +109,11 @@ def fetch_failed(pod: Manifest) -> Cause | None:
     container = _first(pod, lambda c: c.name == FETCHER and c.failed)
     if container is None:
         return None
-    report = _report(container)
-    if report is not None:
-        return Cause(report[0], report[1], of_model=True)
+    if report := _report(container):
+        return report
     code, words = container.ended.get("exitCode"), container.last_words
     message = f"The model could not be fetched: exit code {code}" + (f", {words}" if words else "")
-    return Cause(Reason.FETCH_FAILED, _sentence(message), of_model=True)
+    return Cause(Reason.FETCH_FAILED, sentence(message), of_model=True)
 
 
 def image_missing(pod: Manifest) -> Cause | None:
@@ -145,7 +150,7 @@ def container_refused(pod: Manifest) -> Cause | None:
     detail = container.waiting_message or container.waiting
     return Cause(
         Reason.CONTAINER_REFUSED,
-        _sentence(f"The node cannot start the container {container.name}: {detail}"),
+        sentence(f"The node cannot start the container {container.name}: {detail}"),
     )
 
 
@@ -157,7 +162,7 @@ def crashed(pod: Manifest) -> Cause | None:
     code, words = container.ended.get("exitCode"), container.last_words
     return Cause(
         Reason.CRASH_LOOP,
-        _sentence(
+        sentence(
             f"The container {container.name} ends with exit code {code}; "
             f"`kubectl logs {container.pod} -c {container.name} --previous` shows why"
             + (f". Its last words: {words}" if words else "")
@@ -172,7 +177,7 @@ def volume_not_bound(pod: Manifest) -> Cause | None:
         return None
     return Cause(
         Reason.VOLUME_NOT_BOUND,
-        _sentence(f"The volume with the weights cannot be used: {detail}")
+        sentence(f"The volume with the weights cannot be used: {detail}")
         + " Is the claim there, and does its storage class exist? `kubectl get persistentvolumeclaims` "
         "shows both.",
         of_model=True,
@@ -186,7 +191,7 @@ def unschedulable(pod: Manifest) -> Cause | None:
         return None
     return Cause(
         Reason.UNSCHEDULABLE,
-        _sentence(f"No node can take a server: {detail}")
+        sentence(f"No node can take a server: {detail}")
         + " The platform team can add room or lower the model's resources.",
     )
 
@@ -196,7 +201,8 @@ def evicted(pod: Manifest) -> Cause | None:
     status = pod.get("status") or {}
     if status.get("phase") != "Failed" or status.get("reason") != "Evicted":
         return None
-    return Cause(Reason.EVICTED, _sentence(f"A node evicted a server: {status.get('message', '')}"))
+    words = status.get("message") or "it needed the room"
+    return Cause(Reason.EVICTED, sentence(f"A node evicted a server: {words}"))
 
 
 CHECKS: tuple[Callable[[Manifest], Cause | None], ...] = (
@@ -210,6 +216,11 @@ CHECKS: tuple[Callable[[Manifest], Cause | None], ...] = (
     evicted,
 )
 """What is looked for, in this order."""
+
+
+def _living(pods: Iterable[Manifest]) -> Iterator[Manifest]:
+    """Yield the pods that are not on their way out; those are no news any more."""
+    return (pod for pod in pods if not pod["metadata"].get("deletionTimestamp"))
 
 
 def _scheduling_problem(pod: Manifest) -> str | None:
@@ -239,6 +250,7 @@ def _container(pod: str, status: Manifest, *, is_init: bool) -> Container:
         pod=pod,
         image=status.get("image", ""),
         is_done=is_done,
+        is_running="running" in state,
         waiting=waiting.get("reason", ""),
         waiting_message=waiting.get("message", ""),
         ended={} if is_done else now or before or {},
@@ -249,17 +261,17 @@ def _first(pod: Manifest, wanted: Callable[[Container], bool]) -> Container | No
     return next((container for container in _containers(pod) if wanted(container)), None)
 
 
-def _report(container: Container) -> tuple[str, str] | None:
-    """Return reason and message of the JSON line that the fetcher ends with."""
+def _report(container: Container) -> Cause | None:
+    """Return what the JSON line says that the fetcher ends with.
+
+    It comes out of a tenant's namespace, so a reason that no fetcher of ours gives is not repeated.
+    """
     lines = str(container.ended.get("message", "")).strip().splitlines()
     try:
         report = json.loads(lines[-1]) if lines else None
     except ValueError:
         return None
-    if not isinstance(report, dict) or not report.get("reason"):
+    if not isinstance(report, dict) or str(report.get("reason")) not in set(FetchReason):
         return None
-    return str(report["reason"]), str(report.get("message", ""))
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+    message = str(report.get("message") or "The fetcher says no more about it")
+    return Cause(FetchReason(report["reason"]), sentence(message), of_model=True)

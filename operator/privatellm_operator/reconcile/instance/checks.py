@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from privatellm_operator.reconcile.instance.facts import InstanceWorld
 from privatellm_operator.reconcile.instance.reasons import Reason
+from privatellm_operator.reconcile.instance.wording import sentence
 from privatellm_operator.settings import CapSettings
 
 
@@ -60,7 +61,9 @@ def model_is_valid(world: InstanceWorld, _caps: CapSettings) -> Fault | None:
         return None
     return Fault(
         Reason.INVALID_MODEL,
-        f"The catalogue's entry cannot be used, tell the platform team: {world.model_fault}",
+        sentence(
+            f"The catalogue's entry cannot be used, tell the platform team: {world.model_fault}"
+        ),
     )
 
 

@@ -48,6 +48,9 @@ class Reason(StrEnum):
     FETCHING = "Fetching"
     """The weights are on their way."""
 
+    FETCH_PENDING = "FetchPending"
+    """The fetch of the weights has not begun."""
+
     FETCH_FAILED = "FetchFailed"
     """The fetcher failed without saying why."""
 
@@ -103,8 +106,20 @@ class Reason(StrEnum):
     """The instance is being deleted."""
 
 
-PROGRESS = frozenset({Reason.PENDING, Reason.STARTING, Reason.FETCHING, Reason.MIDDLEWARES_MISSING})
+PROGRESS = frozenset(
+    {
+        Reason.PENDING,
+        Reason.STARTING,
+        Reason.FETCHING,
+        Reason.FETCH_PENDING,
+        Reason.MIDDLEWARES_MISSING,
+    }
+)
 """Reasons of a condition that is not true *yet*: nothing is known to be wrong."""
+
+MAY_HEAL = frozenset({Reason.UNSCHEDULABLE, Reason.VOLUME_NOT_BOUND, Reason.EVICTED})
+"""Reasons that somebody may have to act upon, and that may as well end without anybody: a node is added, a
+volume is bound, a neighbour goes. They are believed to until the Deployment's time is up."""
 
 CALM = PROGRESS | {Reason.STOPPED, Reason.TERMINATING, Reason.NOT_ACCEPTED}
 """Reasons of a condition that is not true without anybody having to act because of it."""

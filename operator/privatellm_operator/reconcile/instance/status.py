@@ -5,7 +5,7 @@ Pure. The reason of a condition that is not true tells whether it is so *yet* (s
 the phase can be read off the conditions alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from privatellm import conditions
@@ -17,20 +17,32 @@ from privatellm.api.llm_instance import (
 )
 from privatellm.conditions import Condition, ConditionStatus
 from privatellm.errors import ForbiddenError, KubernetesError
+from privatellm.kube import kinds
 from privatellm.names import endpoint_of, slug_of
 from privatellm_operator.reconcile.instance.causes import Cause, cause_of, has_weights
 from privatellm_operator.reconcile.instance.checks import Fault
 from privatellm_operator.reconcile.instance.facts import InstanceWorld, Servers
-from privatellm_operator.reconcile.instance.reasons import PROGRESS, Reason
+from privatellm_operator.reconcile.instance.reasons import MAY_HEAL, PROGRESS, Reason
 from privatellm_operator.reconcile.instance.weights import (
     fetched_text,
     fetching_text,
     weights_cause,
 )
+from privatellm_operator.reconcile.instance.wording import sentence
 from privatellm_operator.render.instance import selector_labels
 from privatellm_operator.render.middlewares import chain_name
 from privatellm_operator.render.source import recorded_digest
 from privatellm_operator.settings import PublicSettings
+
+_DEADLINE = "ProgressDeadlineExceeded"
+"""How a Deployment says that its pods did not become ready in time."""
+
+_STAGES: Mapping[str, str] = {
+    Reason.FETCH_PENDING: "the fetch of the model has not begun",
+    Reason.FETCHING: "the model is being fetched",
+    Reason.STARTING: "the model is being loaded",
+}
+"""What happens before the first answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +74,9 @@ def status_of(world: InstanceWorld, outcome: Outcome, public: PublicSettings) ->
     )
     return LLMInstanceStatus(
         phase=phase_of(merged, deleting=False, replicas=servers.wanted, ready=servers.ready),
-        endpoint=endpoint_of(public.scheme, public.host, slug),
+        endpoint=endpoint_of(public.scheme, public.host, slug)
+        if _is_routed(world, merged)
+        else None,
         slug=slug,
         replicas=servers.existing,
         ready_replicas=servers.ready,
@@ -78,19 +92,21 @@ def refusal_text(error: KubernetesError | None) -> str:
     """Return what the status says about a refused write; empty when there was none."""
     if error is None:
         return ""
+    words = sentence(str(error))
     if isinstance(error, ForbiddenError):
         return (
-            f"{error} The platform team can allow it: is the namespace onboarded, and is its quota "
+            f"{words} The platform team can allow it: is the namespace onboarded, and is its quota "
             "large enough?"
         )
-    return str(error)
+    return words
 
 
 def terminating(world: InstanceWorld) -> LLMInstanceStatus:
     """Return the status of an instance that is being deleted."""
     before = world.instance.status
-    ready = _false(InstanceCondition.READY, Reason.TERMINATING, "The instance is being deleted.")
-    wanted = (*(c for c in before.conditions if c.type != InstanceCondition.READY), ready)
+    others = (c for c in before.conditions if c.type != InstanceCondition.READY)
+    ready = _ending(InstanceCondition.READY)
+    wanted = (*(_ending(c.type) if c.reason in PROGRESS else c for c in others), ready)
     merged = conditions.merged(
         before.conditions,
         wanted,
@@ -126,38 +142,49 @@ def phase_of(  # noqa: PLR0911 - a ladder with one rung a phase
     reason = known[InstanceCondition.READY].reason if InstanceCondition.READY in known else ""
     if reason in ("", Reason.PENDING):
         return InstancePhase.PENDING
-    return InstancePhase.PROVISIONING if reason in PROGRESS else InstancePhase.FAILED
+    # What may end without anybody is waited for; only the Deployment's deadline makes it a failure.
+    waits = reason in PROGRESS or reason in MAY_HEAL
+    return InstancePhase.PROVISIONING if waits else InstancePhase.FAILED
 
 
 def _conditions(world: InstanceWorld, outcome: Outcome) -> tuple[Condition, ...]:
     servers = world.servers
     cause = weights_cause(world) or (None if servers.settled else _cause(world, servers))
     accepted = _accepted(outcome.fault)
-    model = _model_available(world, accepted, cause)
+    model = _model_available(world, outcome, accepted, cause)
     route = _route_programmed(world, outcome, accepted)
-    return (accepted, model, route, _ready(outcome, accepted, model, route, servers, cause))
+    return (accepted, model, route, _ready(accepted, model, route, servers, cause))
 
 
 def _cause(world: InstanceWorld, servers: Servers) -> Cause | None:
     """Return what a person has to act upon: in the pods, else in the Deployment itself."""
     found = cause_of(world.pods)
-    if found is not None or not servers.troubles:
-        return found
-    reason, message = next(iter(servers.troubles.items()))
-    if reason == "ProgressDeadlineExceeded":
-        text = "The servers did not become ready in the time they are given; look at their logs."
-        return Cause(Reason.DEADLINE_EXCEEDED, text)
-    return Cause(Reason.PODS_REFUSED, f"The pods cannot be created: {message}")
+    is_late = _DEADLINE in servers.troubles
+    if found is not None:
+        return _overdue(found.message, found) if is_late and found.reason in MAY_HEAL else found
+    if is_late:
+        return _overdue("Look at their logs.")
+    if not servers.troubles:
+        return None
+    words = next(iter(servers.troubles.values()))
+    return Cause(Reason.PODS_REFUSED, sentence(f"The pods cannot be created: {words}"))
+
+
+def _overdue(why: str, found: Cause | None = None) -> Cause:
+    text = f"The servers did not become ready in the time they are given. {why}"
+    return Cause(Reason.DEADLINE_EXCEEDED, text, of_model=found is not None and found.of_model)
 
 
 def _accepted(fault: Fault | None) -> Condition:
     if fault is None:
-        message = "The order can be fulfilled."
+        message = "The order keeps the platform's rules and limits."
         return _true(InstanceCondition.ACCEPTED, Reason.ACCEPTED, message)
     return _false(InstanceCondition.ACCEPTED, fault.reason, fault.message)
 
 
-def _model_available(world: InstanceWorld, accepted: Condition, cause: Cause | None) -> Condition:
+def _model_available(  # noqa: PLR0911 - one rung an answer
+    world: InstanceWorld, outcome: Outcome, accepted: Condition, cause: Cause | None
+) -> Condition:
     kind = InstanceCondition.MODEL_AVAILABLE
     if not accepted.is_true:
         return _false(kind, Reason.NOT_ACCEPTED, "The order is not accepted.")
@@ -168,7 +195,14 @@ def _model_available(world: InstanceWorld, accepted: Condition, cause: Cause | N
     if world.servers.wanted == 0:
         message = "No server runs, so the model is not fetched. Set spec.replicas to 1 or more."
         return _false(kind, Reason.STOPPED, message)
-    return _false(kind, Reason.FETCHING, fetching_text(world))
+    if text := fetching_text(world):
+        return _false(kind, Reason.FETCHING, text)
+    # Nothing fetches, so what keeps servers from being there keeps the weights from it too.
+    if cause is not None:
+        return _false(kind, cause.reason, cause.message)
+    if outcome.refusal:
+        return _false(kind, Reason.WRITE_REFUSED, outcome.refusal)
+    return _false(kind, Reason.FETCH_PENDING, "The fetch of the model has not begun yet.")
 
 
 def _route_programmed(world: InstanceWorld, outcome: Outcome, accepted: Condition) -> Condition:
@@ -192,7 +226,6 @@ def _route_programmed(world: InstanceWorld, outcome: Outcome, accepted: Conditio
 
 
 def _ready(  # noqa: PLR0911 - one rung an answer
-    outcome: Outcome,
     accepted: Condition,
     model: Condition,
     route: Condition,
@@ -202,11 +235,11 @@ def _ready(  # noqa: PLR0911 - one rung an answer
     kind = InstanceCondition.READY
     if not accepted.is_true:
         return _false(kind, Reason.NOT_ACCEPTED, "The order is not accepted.")
-    if outcome.refusal or not route.is_true:
-        return _false(kind, route.reason, route.message)
     if servers.wanted == 0:
         message = "The instance is stopped. Set spec.replicas to 1 or more to start it."
         return _false(kind, Reason.STOPPED, message)
+    if not route.is_true:
+        return _false(kind, route.reason, route.message)
     if not servers.applied:
         return _false(kind, Reason.PENDING, "Nothing was applied yet.")
     # A cause outweighs the servers that answer: somebody has to act.
@@ -214,9 +247,8 @@ def _ready(  # noqa: PLR0911 - one rung an answer
         return _false(kind, cause.reason, cause.message)
     count = f"{servers.ready} of {servers.wanted} servers answer"
     if servers.ready == 0:
-        reason = Reason.STARTING if model.is_true else Reason.FETCHING
-        what = "the model is being loaded" if model.is_true else "the model is being fetched"
-        return _false(kind, reason, f"No server answers yet; {what}.")
+        reason = Reason.STARTING if model.is_true else model.reason
+        return _false(kind, reason, f"No server answers yet; {_STAGES[reason]}.")
     if not servers.settled:
         return _true(kind, Reason.ROLLING, f"{count}; others start or are replaced.")
     return _true(kind, Reason.READY, f"{count}.")
@@ -229,13 +261,29 @@ def _served_model(world: InstanceWorld) -> ServedModel | None:
     return ServedModel(name=world.model.metadata.name, sha256=digest)
 
 
+def _is_routed(world: InstanceWorld, seen: Iterable[Condition]) -> bool:
+    """Say whether the endpoint leads, or will lead, to the instance.
+
+    A wrong order does not break a right one that came before, so a route that is there goes on.
+    """
+    accepted = conditions.find(seen, InstanceCondition.ACCEPTED)
+    if accepted is not None and accepted.is_true:
+        return True
+    routes = (live for (kind, _), live in world.children.items() if kind is kinds.INGRESS)
+    return any(world.is_ours(route) for route in routes)
+
+
+def _ending(kind: str) -> Condition:
+    return _false(kind, Reason.TERMINATING, "The instance is being deleted.")
+
+
 def _is_true(known: dict[str, Condition], kind: InstanceCondition) -> bool:
     return kind in known and known[kind].is_true
 
 
-def _true(kind: InstanceCondition, reason: str, message: str) -> Condition:
+def _true(kind: str, reason: str, message: str) -> Condition:
     return Condition(type=kind, status=ConditionStatus.TRUE, reason=reason, message=message)
 
 
-def _false(kind: InstanceCondition, reason: str, message: str) -> Condition:
+def _false(kind: str, reason: str, message: str) -> Condition:
     return Condition(type=kind, status=ConditionStatus.FALSE, reason=reason, message=message)

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from privatellm.api.llm_model import LLMModel, ModelCondition
 from privatellm.conditions import Condition, find
 from privatellm.kube import Manifest
-from privatellm_operator.reconcile.instance.causes import Cause, has_weights
+from privatellm_operator.reconcile.instance.causes import Cause, has_weights, is_fetching
 from privatellm_operator.reconcile.instance.facts import InstanceWorld
+from privatellm_operator.reconcile.instance.wording import sentence
 from privatellm_operator.reconcile.model.reasons import Reason as ModelReason
 from privatellm_operator.reconcile.model.reports import parse_report
 from privatellm_operator.render.fetcher import FETCHER
@@ -21,13 +22,14 @@ def weights_cause(world: InstanceWorld) -> Cause | None:
 
 
 def fetching_text(world: InstanceWorld) -> str:
-    """Return how far the fetch is, as well as that is known."""
-    if world.progress is not None:
-        return f"The model is being fetched: {world.progress.text}."
+    """Return how far a fetch is that goes on now, as well as that is known; empty when none does."""
+    if is_fetching(world.pods):
+        progress = f": {world.progress.text}" if world.progress else ""
+        return f"The model is being fetched{progress}."
     platform = _fetchable(world.model)
     if platform is not None and platform.reason == ModelReason.FETCHING:
-        return platform.message
-    return "The model is being fetched."
+        return sentence(platform.message)
+    return ""
 
 
 def fetched_text(world: InstanceWorld) -> str:
@@ -79,7 +81,7 @@ def _platform_failed(world: InstanceWorld, model: LLMModel) -> Cause | None:
         return None
     if world.servers.wanted == 0 or has_weights(world.pods):
         return None
-    return Cause(platform.reason, platform.message, of_model=True)
+    return Cause(platform.reason, sentence(platform.message), of_model=True)
 
 
 def _fetchable(model: LLMModel | None) -> Condition | None:
