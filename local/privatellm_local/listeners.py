@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from privatellm_local.addresses import LOOPBACK, AddressPlan
 from privatellm_local.errors import AddressError
+from privatellm_local.holders import holder_of
 
 POD_PORTS = (8000, 8001, 8080, 8090, 8091)
 """Ports that our pods and Services use on addresses of their own (model server, operator, authserver)."""
@@ -54,8 +55,8 @@ def require_free(plan: AddressPlan) -> None:
         )
     if not is_free(LOOPBACK, plan.edge):
         raise AddressError(
-            f"Port {plan.edge} for the edge is taken by another program: end that program, or choose "
-            "another port with --edge-port N."
+            f"Port {plan.edge} for the edge is taken by {holder_of(LOOPBACK, plan.edge)}: end that "
+            "program, or choose another port with --edge-port N."
         )
     _require_free_ports(plan.internal_ports)
     _require_free_pod_ports(plan)
@@ -65,8 +66,8 @@ def _require_free_ports(ports: Mapping[str, int]) -> None:
     for purpose, port in ports.items():
         if not is_free(LOOPBACK, port):
             raise AddressError(
-                f"Port {port} for {purpose} is taken by another program: end that program, or make "
-                "an environment elsewhere with --state DIR."
+                f"Port {port} for {purpose} is taken by {holder_of(LOOPBACK, port)}: end that program, "
+                "or make an environment elsewhere with --state DIR."
             )
 
 
@@ -77,6 +78,6 @@ def _require_free_pod_ports(plan: AddressPlan) -> None:
         for port in POD_PORTS:
             if not is_free(address, port):
                 raise AddressError(
-                    f"Port {port} is taken on every loopback address by another program (it listens "
-                    "on 0.0.0.0), but model servers need it: end that program."
+                    f"Port {port} is taken on every loopback address by {holder_of(address, port)} (it "
+                    "listens on 0.0.0.0), but model servers need it: end that program."
                 )

@@ -21,7 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Never
 
-from privatellm_local.modelserver import drain, parameters, signals
+from privatellm import draining
+from privatellm.errors import InvalidInputError
+from privatellm_local.holders import holder_of
+from privatellm_local.modelserver import parameters, signals
 from privatellm_local.modelserver.arguments import (
     SentenceParser,
     ServerArguments,
@@ -95,8 +98,11 @@ def serve(arguments: ServerArguments, grace_seconds: float) -> Never:
     signals.let_stop_signals_kill()
     server = parameters.start_server(library, parameters.build_parameters(library, arguments))
 
-    def read_load() -> drain.Load:
-        return drain.parse_load(server.handle_metrics())
+    def read_load() -> draining.Load:
+        try:
+            return draining.parse_load(server.handle_metrics())
+        except InvalidInputError as error:
+            raise ModelServerError(str(error)) from error
 
     with signals.caught_stop_signals() as stop:
         # Read once before it matters, so that a library without the gauges fails at its start.
@@ -104,7 +110,7 @@ def serve(arguments: ServerArguments, grace_seconds: float) -> Never:
         _log.info("serving %s on %s", arguments.model.name, server.listening_address)
         stop.wait()
         _log.info("stopping after what is in hand, within %.0f s", grace_seconds)
-        outcome = drain.drain(read_load, stop.wait, time.monotonic, grace_seconds)
+        outcome = draining.drain(read_load, stop.wait, time.monotonic, grace_seconds)
     _log.info("leaving: %s", outcome.value)
     _leave()
 
@@ -153,13 +159,13 @@ def check_address(host: str, port: int) -> None:
             probe.listen(1)
     except OSError as error:
         raise ModelServerError(
-            f"The model server cannot listen on {host}:{port}: {_address_failure(error)}"
+            f"The model server cannot listen on {host}:{port}: {_address_failure(error, host, port)}"
         ) from error
 
 
-def _address_failure(error: OSError) -> str:
+def _address_failure(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return "another process does already; stop it or choose another port."
+        return f"{holder_of(host, port)} does already; stop it or choose another port."
     if error.errno == errno.EADDRNOTAVAIL:
         return "the address does not belong to this machine; choose one that does."
     if error.errno == errno.EACCES:

@@ -1,3 +1,4 @@
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ def test_a_taken_edge_port_is_named_with_the_way_out(free_plan: AddressPlan, add
         listeners.require_free(free_plan)
 
     assert str(free_plan.edge) in str(caught.value)
+    assert f"(process {os.getpid()}): end that program" in str(caught.value)
     assert "--edge-port" in str(caught.value)
 
 

@@ -140,7 +140,8 @@ def test_a_taken_port_ends_with_one_line_and_exit_code_one(tmp_path: Path, model
         )
 
     assert finished.returncode == 1
-    assert f"cannot listen on 127.0.0.1:{port}: another process does" in finished.stderr
+    assert f"cannot listen on 127.0.0.1:{port}: " in finished.stderr
+    assert f"(process {os.getpid()}) does already" in finished.stderr
     assert finished.stderr.count("\n") == 1
 
 

@@ -1,11 +1,13 @@
 """One listener for each port of each Service, and the sessions behind them."""
 
 import asyncio
+import errno
 import logging
 from collections.abc import Iterator, Mapping
 from itertools import count
 from weakref import WeakSet
 
+from privatellm_local.holders import holder_of
 from privatellm_local.node.registry import PodRegistry
 from privatellm_local.node.services import proxy
 from privatellm_local.node.services.proxy import ClientPipe, Pipe
@@ -132,7 +134,9 @@ class Listeners:
             )
         except OSError as error:
             level = logging.DEBUG if listen in self._failing else logging.WARNING
-            _log.log(level, "cannot listen on %s:%d: %s", listen.address, listen.port, error)
+            taken = error.errno == errno.EADDRINUSE
+            why = f"{holder_of(listen.address, listen.port)} does already" if taken else error
+            _log.log(level, "cannot listen on %s:%d: %s", listen.address, listen.port, why)
             self._failing.add(listen)
             return False
         self._failing.discard(listen)
