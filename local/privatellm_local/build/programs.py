@@ -7,6 +7,8 @@ from pathlib import Path
 
 KUBERNETES_VERSION = "v1.37.2"
 HELM_VERSION = "v4.3.1"
+HELM_3_VERSION = "v3.22.0"
+KRO_VERSION = "v0.9.4"
 
 MODULES = Path(__file__).parent
 """Directory of the Go modules that pin every dependency."""
@@ -68,3 +70,15 @@ HELM = Program(
     minutes=2,
 )
 """What installs the chart; only its tests need it."""
+
+HELM_3 = Program(
+    "helm",
+    "helm3",
+    "helm.sh/helm/v3/cmd/helm",
+    f"-s -w -X helm.sh/helm/v3/internal/version.version={HELM_3_VERSION}",
+    minutes=2,
+)
+"""The Helm that many platforms still run, for the same tests."""
+
+KRO = Program("kro", "kro", "github.com/kubernetes-sigs/kro/cmd/controller", minutes=2)
+"""The controller behind the ResourceGraphDefinition of ``ocm/``; only its tests need it."""
