@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test deep unit lint format crds bench lock install-dev clean
+.PHONY: help install demo test deep unit lint format crds docs bench lock install-dev clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ crds: install-dev ## Generate CRDs, the chart's generated parts and reference pa
 	$(BIN)/python -m privatellm_local.packaging
 	$(BIN)/python -m privatellm_operator.reference docs/reference
 	$(BIN)/python -m privatellm_cli.reference docs/reference/cli.md
+
+docs: install-dev ## Build the documentation as a web site in build/site
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/site
 
 bench: install-dev ## Measure edge and operator against their limits and print the ratios
 	$(BIN)/python tests/bench/verify_bench.py --json build/bench/verify.json

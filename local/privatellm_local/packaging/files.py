@@ -10,6 +10,7 @@ from privatellm.api import crds
 from privatellm.catalogue import default_directory
 from privatellm_local.edge.definitions import definitions
 from privatellm_local.packaging.admission import policies_template
+from privatellm_local.packaging.api_reference import api_page
 from privatellm_local.packaging.chart import OPERATOR, Chart
 from privatellm_local.packaging.reference import reference_page
 from privatellm_local.packaging.schema import values_schema
@@ -28,6 +29,7 @@ def generated_files() -> dict[PurePosixPath, str]:
     files = CHART / "files"
     return {
         **{path: text for chart in CHARTS for path, text in _of_values(chart).items()},
+        PurePosixPath("docs/reference/api.md"): api_page(),
         files / "admission-policies.yaml": _HEADER + policies_template(),
         **{files / "crds" / name: text for name, text in _crds().items()},
         **{files / "catalogue" / name: text for name, text in _models().items()},
