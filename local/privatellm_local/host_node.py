@@ -4,6 +4,7 @@ The node itself is :mod:`privatellm_local.node`; this module only tells it what 
 """
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,8 @@ def configuration(paths: StatePaths, cache: CachePaths, plan: AddressPlan) -> st
             "cpu": str(max(LEAST_PROCESSORS, machine.processors())),
             "memory": f"{machine.total_memory() // machine.MEBIBYTE}Mi",
             "pods": str(PODS),
-            "ephemeral-storage": "100Gi",
+            # All of it, as a kubelet does: what is free now would change with every start.
+            "ephemeral-storage": f"{shutil.disk_usage(paths.root).total // machine.MEBIBYTE}Mi",
         },
         "host_path_roots": [str(cache.models)],
         "provisioner": PROVISIONER,

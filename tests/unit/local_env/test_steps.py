@@ -1,4 +1,6 @@
 import asyncio
+import json
+import shutil
 import signal
 import sys
 from datetime import UTC, datetime, timedelta
@@ -87,6 +89,17 @@ def test_the_host_node_understands_its_configuration(
     assert config.kubelet_port == plan.kubelet
     assert config.images
     assert config.provisioner == host_node.storage_class()["provisioner"]
+
+
+def test_the_host_node_offers_the_disk_that_there_is(
+    paths: StatePaths, cache: CachePaths, plan: AddressPlan
+) -> None:
+    """A model that the disk cannot hold stays unscheduled, and a changed disk restarts the node."""
+    content = json.loads(host_node.configuration(paths, cache, plan))
+    offered = content["capacity"]["ephemeral-storage"]
+
+    assert offered == f"{shutil.disk_usage(paths.root).total // 2**20}Mi"
+    assert NodeConfig.model_validate(content).capacity.ephemeral_storage == offered
 
 
 def test_people_are_administrators_by_a_binding_that_can_be_taken_away() -> None:

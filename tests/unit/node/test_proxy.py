@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import cast
@@ -175,7 +176,7 @@ async def test_without_a_ready_pod_the_answer_is_503(front: Front) -> None:
         head, _, body = answer.partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 503 ")
         assert b"connection: close" in head
-        assert body
+        assert json.loads(body)["error"]["code"] == "service_unavailable"
 
 
 async def test_a_pod_that_does_not_accept_is_passed_over(front: Front) -> None:

@@ -6,6 +6,7 @@ speak itself: a literal HTTP 503, because a refused connection would become a 50
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable
 from typing import cast
@@ -22,10 +23,21 @@ CONNECT_SECONDS = 5.0
 REFUSAL_SECONDS = 5.0
 """How long a client without a backend may take to send a request and to read the answer."""
 
-_BODY = b"no pod of this Service is ready\n"
+_BODY = json.dumps(
+    {
+        "error": {
+            "message": "No server is ready at the moment. Try again in a few seconds.",
+            "type": "server_error",
+            "param": None,
+            "code": "service_unavailable",
+        }
+    }
+).encode()
+"""In the words of the OpenAI API: what calls through the edge is one of its clients."""
+
 UNAVAILABLE = (
     b"HTTP/1.1 503 Service Unavailable\r\n"
-    b"content-type: text/plain; charset=utf-8\r\n"
+    b"content-type: application/json\r\n"
     b"content-length: %d\r\n"
     b"retry-after: 1\r\n"
     b"connection: close\r\n\r\n%b"
