@@ -6,7 +6,6 @@ from privatellm.errors import NotFoundError
 from privatellm.kube import kinds
 from privatellm_cli import credentials
 from privatellm_cli.cluster import Cluster, Target, in_cluster
-from privatellm_cli.credentials import InstanceName
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ def find(target: Target, text: str) -> Access:
 async def _find(cluster: Cluster, text: str) -> Access:
     place = cluster.name(text)
     instance = await cluster.require(kinds.LLM_INSTANCE, place)
-    variables = await credentials.read(cluster.client, InstanceName(place.namespace, place.name))
+    variables = await credentials.read(cluster.client, place)
     try:
         base_url, key = (variables[name] for name in credentials.EXPORTED)
     except KeyError as error:

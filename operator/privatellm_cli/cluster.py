@@ -104,8 +104,24 @@ class Cluster:
         if found is not None:
             return found
         where = f" in the namespace {namespace}" if namespace else ""
-        others = await self._names(kind, namespace)
+        elsewhere = await self._elsewhere(kind, name) if namespace else ""
+        others = elsewhere or await self._names(kind, namespace)
         raise NotFoundError(f"There is no {kind.name} {name.name}{where}; {others}.")
+
+    async def _elsewhere(self, kind: Kind, name: Name) -> str:
+        """Say where else there is an object of this name, which is never taken in its place."""
+        try:
+            listing = await self.client.list(kind, fields=f"metadata.name={name.name}")
+        except ForbiddenError:
+            return ""
+        places = sorted(item["metadata"]["namespace"] for item in listing.items)
+        if not places:
+            return ""
+        further = " and others" if len(places) > MOST_NAMED else ""
+        return (
+            f"there is one in {', '.join(places[:MOST_NAMED])}{further}: say {places[0]}/{name.name} "
+            "if that is meant"
+        )
 
     async def _names(self, kind: Kind, namespace: str | None) -> str:
         try:
@@ -117,7 +133,7 @@ class Cluster:
         return (
             f"found: {', '.join(names[:MOST_NAMED] + further)}"
             if names
-            else "there are none at all"
+            else "there are none at all" + (" in it" if namespace else "")
         )
 
 

@@ -7,47 +7,48 @@ APITokenRequest, and the message says so.
 import base64
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from privatellm.errors import NotFoundError
-from privatellm.kube import KubeClient, kinds
+from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm_cli.cluster import Cluster, Name
 
 EXPORTED = ("OPENAI_BASE_URL", "OPENAI_API_KEY")
 """The Secret's keys that the OpenAI SDKs read from the environment."""
 
-Manifest = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
-class InstanceName:
-    """An instance as a person names it; without a namespace it is looked for in all of them."""
+class Exports:
+    """What a shell is told.
 
-    namespace: str | None
-    name: str
+    Attributes:
+        lines: One ``export`` line a variable, quoted for a shell.
+        note: Why the variables of the OpenAI SDKs are not among them; empty when they are.
+    """
 
-    @classmethod
-    def parse(cls, text: str) -> "InstanceName":
-        """Read ``NAME`` or ``NAMESPACE/NAME``."""
-        namespace, _, name = text.rpartition("/")
-        return cls(namespace or None, name)
-
-    @property
-    def text(self) -> str:
-        """The name as it is written on the command line."""
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+    lines: tuple[str, ...] = field(repr=False)
+    note: str = ""
 
 
-async def read(client: KubeClient, instance: InstanceName) -> dict[str, str]:
+async def of_instance(cluster: Cluster, instance: Name) -> dict[str, str]:
     """Return URL and key of an instance as environment variables.
+
+    Raises:
+        NotFoundError: when there is no such instance, or no key for it yet, with what to do.
+    """
+    await cluster.require(kinds.LLM_INSTANCE, instance)
+    return await read(cluster.client, instance)
+
+
+async def read(client: KubeClient, instance: Name) -> dict[str, str]:
+    """Return URL and key of an instance that exists as environment variables.
 
     Raises:
         NotFoundError: when there is no key for it yet, with what to do.
     """
     requests = await client.list(kinds.API_TOKEN_REQUEST, instance.namespace)
-    chosen = choose(instance, requests.items)
-    secret_name = chosen["status"]["secretName"]
-    secret = await client.get(kinds.SECRET, secret_name, chosen["metadata"]["namespace"])
+    secret_name = choose(instance, requests.items)["status"]["secretName"]
+    secret = await client.get(kinds.SECRET, secret_name, instance.namespace)
     if secret is None:
         raise NotFoundError(
             f"The Secret {secret_name} of {instance.text} is gone: wait for the operator."
@@ -61,11 +62,15 @@ def export_lines(variables: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
-def choose(instance: InstanceName, requests: tuple[Manifest, ...]) -> Manifest:
+def choose(instance: Name, requests: tuple[Manifest, ...]) -> Manifest:
     """Return the token request whose Secret is used: the oldest one that is ready.
 
+    Args:
+        instance: What it must be for.
+        requests: Those of the instance's namespace.
+
     Raises:
-        NotFoundError: when there is none, or the name fits instances in several namespaces.
+        NotFoundError: when there is none.
     """
     fitting = [item for item in requests if item["spec"].get("instanceName") == instance.name]
     ready = [item for item in fitting if _is_ready(item)]
@@ -78,12 +83,6 @@ def choose(instance: InstanceName, requests: tuple[Manifest, ...]) -> Manifest:
                 if is_coming
                 else f"Ready: create one (privatellm token create {instance.text})."
             )
-        )
-    namespaces = sorted({item["metadata"]["namespace"] for item in ready})
-    if len(namespaces) > 1:
-        raise NotFoundError(
-            f"Instances named {instance.text} are in {', '.join(namespaces)}: say which one as "
-            "NAMESPACE/NAME."
         )
     return min(
         ready, key=lambda item: (item["metadata"]["creationTimestamp"], item["metadata"]["name"])

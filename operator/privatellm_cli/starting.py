@@ -48,7 +48,7 @@ async def _demonstration(running: Running) -> tuple[str, ...]:
         "",
         "Ask it yourself; these lines work when pasted:",
         "",
-        *await exports.lines(running),
+        *(await exports.of_environment(running)).lines,
         "",
         curl_line(),
         "",

@@ -142,5 +142,27 @@ def test_up_on_a_running_environment_changes_nothing_and_says_so(
     assert _pids(before) == _pids(after)
 
 
+def test_the_exports_of_the_cluster_outlive_the_demo(
+    demo: tuple[embedded.Environment, str],
+) -> None:
+    """The last test of this file, because it deletes the demo."""
+    environment, _ = demo
+    before = environment.exports()
+    at_it = ("--state", str(environment.state))
+    cluster = ("--kubeconfig", str(environment.kubeconfig))
+    assert embedded.privatellm("delete", "demo/demo", *cluster).code == 0
+
+    outcome = embedded.privatellm("env", *at_it)
+    named = embedded.privatellm("env", "demo/demo", *at_it)
+
+    assert outcome.code == 0, outcome.stderr
+    assert environment.exports() == {
+        name: before[name] for name in ("KUBECONFIG", "PRIVATE_LLM_URL")
+    }
+    assert "There is no LLMInstance demo in the namespace demo" in outcome.stderr
+    assert "privatellm env NAMESPACE/NAME" in outcome.stderr
+    assert (named.code, named.stdout) == (9, "")
+
+
 def _pids(status: str) -> dict[str, int]:
     return {part["name"]: part["pid"] for part in yaml.safe_load(status)["components"]}

@@ -7,6 +7,7 @@ import typer
 
 from privatellm_cli import completion, credentials
 from privatellm_cli.cluster import Cluster, Target, in_cluster
+from privatellm_cli.credentials import Exports
 from privatellm_cli.errors import UsageError
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import StateOption, on_cluster
@@ -33,7 +34,7 @@ def env(
 
     With a kubeconfig (an option or KUBECONFIG), those of an INSTANCE in that cluster. With --state, or
     without a kubeconfig, those of the embedded environment and of an instance in it (the demo's, when
-    none is named).
+    none is named and there is a demo).
     """
     if state is not None and target.is_explicit:
         raise UsageError(
@@ -46,25 +47,26 @@ def env(
     is_of_cluster = target.is_explicit or (
         instance and state is None and "KUBECONFIG" in os.environ
     )
-    lines = _of_cluster(target, instance or "") if is_of_cluster else _embedded(state, instance)
-    for line in lines:
+    told = _of_cluster(target, instance or "") if is_of_cluster else _embedded(state, instance)
+    for line in told.lines:
         typer.echo(line)
+    if told.note:
+        typer.echo(f"note: {told.note}", err=True)
     return ExitCode.OK
 
 
-def _embedded(state: StateOption, instance: str | None) -> tuple[str, ...]:
+def _embedded(state: StateOption, instance: str | None) -> Exports:
     # Needs the `local` extra, which a customer's command line does without.
     from privatellm_cli import exports  # noqa: PLC0415
     from privatellm_local import environment  # noqa: PLC0415
 
     running = environment.require_running(state_paths(state))
-    return run(exports.lines(running, instance))
+    return run(exports.of_environment(running, instance))
 
 
-def _of_cluster(target: Target, instance: str) -> tuple[str, ...]:
-    async def work(cluster: Cluster) -> tuple[str, ...]:
-        place = cluster.name(instance)
-        wanted = credentials.InstanceName(place.namespace, place.name)
-        return credentials.export_lines(await credentials.read(cluster.client, wanted))
+def _of_cluster(target: Target, instance: str) -> Exports:
+    async def work(cluster: Cluster) -> Exports:
+        variables = await credentials.of_instance(cluster, cluster.name(instance))
+        return Exports(credentials.export_lines(variables))
 
     return in_cluster(target, work)

@@ -116,7 +116,7 @@ def _log_of(paths: StatePaths, component: str) -> Path:
         return paths.log(component)
     if not names:
         raise StateError(f"{paths.root} holds no logs: start an environment with `privatellm up`.")
-    raise StateError(
+    raise UsageError(
         f"There is no component {component!r}; there are {', '.join(names)}. Model servers: `privatellm "
         "logs NAME`. Operator and authserver are pods: `kubectl logs` shows what they say."
     )

@@ -152,6 +152,7 @@ def test_what_will_not_be_there_in_time_is_told_as_that(cli: CommandLine) -> Non
         ("logs", "nope"),
         ("scale", "nope", "--replicas", "1"),
         ("delete", "nope"),
+        ("env", "nope"),
         ("chat", "nope", "-m", "x"),
         ("bench", "nope"),
         ("token", "create", "nope"),
@@ -169,3 +170,16 @@ def test_an_unknown_name_is_told_with_the_known_ones(
 
     assert outcome.code == 9
     assert "There is no LLM" in only_line(outcome) or "no APITokenRequest" in only_line(outcome)
+
+
+def test_a_namesake_elsewhere_is_named_and_not_taken(cli: CommandLine) -> None:
+    """Nobody gets the key of another team because of a name."""
+    cli.succeed("deploy", "mine", "--model", MODEL, "--replicas", "0")
+    elsewhere = CommandLine(cli.kubeconfig, "default")
+
+    outcome = elsewhere.run("env", "mine")
+
+    assert outcome.code == 9
+    assert outcome.stdout == ""
+    assert "There is no LLMInstance mine in the namespace default" in only_line(outcome)
+    assert f"say {cli.namespace}/mine" in only_line(outcome)

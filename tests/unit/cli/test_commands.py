@@ -81,7 +81,7 @@ def test_an_unknown_component_is_answered_with_the_known_ones(
     code = cli.main(["logs", "--component", "operator", "--state", str(paths.root)])
 
     written = capsys.readouterr().err
-    assert code == ExitCode.STATE
+    assert code == ExitCode.USAGE
     assert "etcd, traefik" in written
     assert "kubectl logs" in written
 
@@ -95,7 +95,7 @@ def test_a_component_is_a_name_and_not_a_path(
 
     code = cli.main(["logs", "--component", component, "--state", str(paths.root)])
 
-    assert code == ExitCode.STATE
+    assert code == ExitCode.USAGE
     assert capsys.readouterr().out == ""
 
 

@@ -4,7 +4,9 @@ import pytest
 
 from privatellm.errors import NotFoundError
 from privatellm_cli import credentials
-from privatellm_cli.credentials import InstanceName
+from privatellm_cli.cluster import Name
+
+CHAT = Name("acme", "chat")
 
 
 def _request(name: str, instance: str, **facts: str) -> dict[str, Any]:
@@ -20,17 +22,6 @@ def _request(name: str, instance: str, **facts: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "namespace", "name"),
-    [("chat", None, "chat"), ("acme/chat", "acme", "chat"), ("/chat", None, "chat")],
-)
-def test_an_instance_is_named_with_or_without_its_namespace(
-    text: str, namespace: str | None, name: str
-) -> None:
-    """As kubectl users write it."""
-    assert InstanceName.parse(text) == InstanceName(namespace, name)
-
-
 def test_the_oldest_key_that_is_ready_is_taken() -> None:
     """The choice does not change when more are asked for."""
     requests = (
@@ -40,7 +31,7 @@ def test_the_oldest_key_that_is_ready_is_taken() -> None:
         _request("other", "images"),
     )
 
-    chosen = credentials.choose(InstanceName("acme", "chat"), requests)
+    chosen = credentials.choose(CHAT, requests)
 
     assert chosen["metadata"]["name"] == "old"
 
@@ -48,7 +39,7 @@ def test_the_oldest_key_that_is_ready_is_taken() -> None:
 def test_an_instance_without_a_key_is_answered_with_what_to_do() -> None:
     """A key is asked for, not made by us."""
     with pytest.raises(NotFoundError, match=r"No APITokenRequest for instance acme/chat.*create"):
-        credentials.choose(InstanceName("acme", "chat"), (_request("a", "images"),))
+        credentials.choose(CHAT, (_request("a", "images"),))
 
 
 def test_a_key_that_is_not_ready_is_worth_waiting_for() -> None:
@@ -56,12 +47,4 @@ def test_a_key_that_is_not_ready_is_worth_waiting_for() -> None:
     requests = (_request("a", "chat", phase="Pending"),)
 
     with pytest.raises(NotFoundError, match="wait for it"):
-        credentials.choose(InstanceName(None, "chat"), requests)
-
-
-def test_one_name_in_two_namespaces_must_be_made_clear() -> None:
-    """Nobody gets a key of another team by accident."""
-    requests = (_request("a", "chat", namespace="x"), _request("b", "chat", namespace="y"))
-
-    with pytest.raises(NotFoundError, match=r"x, y.*NAMESPACE/NAME"):
-        credentials.choose(InstanceName(None, "chat"), requests)
+        credentials.choose(CHAT, requests)
