@@ -137,9 +137,10 @@ class SleepAction(Part):
 
 
 class LifecycleHandler(Part):
-    """What happens before a container is told to stop; only the pause is honoured."""
+    """What happens before a container is told to stop; pauses and ``httpGet`` are honoured."""
 
     sleep: SleepAction | None = None
+    http_get: HTTPGetAction | None = None
 
 
 class Lifecycle(Part):
@@ -187,6 +188,12 @@ class Container(Part):
         """Seconds between the decision to stop the container and its SIGTERM."""
         hook = self.lifecycle.pre_stop
         return hook.sleep.seconds if hook and hook.sleep else 0.0
+
+    @property
+    def call_before_stop(self) -> HTTPGetAction | None:
+        """The request whose answer is awaited before the container's SIGTERM."""
+        hook = self.lifecycle.pre_stop
+        return hook.http_get if hook else None
 
     def port_number(self, port: int | str) -> int | None:
         """Return the number of a port given by number or by name."""

@@ -1,4 +1,4 @@
-"""Asking containers whether they work, with the thresholds and periods of a kubelet.
+"""Asking containers whether they work, and their hooks, with the thresholds and periods of a kubelet.
 
 ``httpGet`` and ``tcpSocket`` are honoured. ``exec`` and ``grpc`` are refused before the container
 starts: the first would run a program of the pod's choice, the second has no client here.
@@ -96,6 +96,14 @@ class Prober:
                 group.create_task(self._keep_alive(ask, container.liveness_probe, listener))
             if container.readiness_probe:
                 group.create_task(self._keep_ready(ask, container.readiness_probe, listener))
+
+    async def call(
+        self, container: Container, address: str, action: HTTPGetAction, seconds: float
+    ) -> str:
+        """Send the request of a hook; return a complaint, empty when all went well."""
+        return await _Asker(self._session, container, address)(
+            Probe(http_get=action, timeout_seconds=seconds)
+        )
 
     async def _settles(self, ask: "_Asker", probe: Probe, listener: Listener) -> bool:
         """Ask a startup probe until it is decided."""

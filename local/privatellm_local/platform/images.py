@@ -14,6 +14,8 @@ from privatellm_local.platform.facts import (
 )
 
 FETCH_COMMAND = "privatellm-fetch"
+PORTAL_COMMAND = ("python", "-m", "privatellm_operator.portal")
+DRAIN_COMMAND = "privatellm-drain"
 
 
 def image_table() -> tuple[dict[str, object], ...]:
@@ -21,6 +23,8 @@ def image_table() -> tuple[dict[str, object], ...]:
     return (
         _entry(OPERATOR_IMAGE, None, "privatellm_operator.main"),
         _entry(OPERATOR_IMAGE, [FETCH_COMMAND], "privatellm_operator.fetcher.main"),
+        _entry(OPERATOR_IMAGE, [DRAIN_COMMAND], "privatellm_operator.drain.main"),
+        _entry(OPERATOR_IMAGE, list(PORTAL_COMMAND), "privatellm_operator.portal"),
         _entry(AUTHSERVER_IMAGE, None, "privatellm_authserver.main"),
         _entry(SYNC_AGENT_IMAGE, None, "privatellm_sync_agent.main"),
         _entry(SERVER_IMAGE, None, "privatellm_local.modelserver"),

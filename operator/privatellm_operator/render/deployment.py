@@ -1,4 +1,4 @@
-"""The Deployment of an instance: a fetcher that brings the weights, then the model server.
+"""The Deployment of an instance: a fetcher that brings the weights, then the model server and its drain.
 
 The pods fit the restricted profile of the pod security standards and carry no token of a service account.
 The pod template names the digest of everything that decides which bytes are served, so that a changed
@@ -10,7 +10,7 @@ import math
 from privatellm.api.llm_model import LLMModel, LLMModelSpec
 from privatellm.kube import Manifest, kinds
 from privatellm.names import backend_key_name
-from privatellm_operator.render import cache, fetcher
+from privatellm_operator.render import cache, drain, fetcher
 from privatellm_operator.render.instance import (
     InstanceFacts,
     child,
@@ -30,9 +30,6 @@ MODEL_DIGEST_ANNOTATION = f"{kinds.GROUP}/model-digest"
 
 STARTUP_PERIOD_SECONDS = 2
 """Short, so that a small model is served as soon as it is loaded."""
-
-DRAIN_SECONDS = 5
-"""Time for the edge to learn that a pod goes away before its server is told to finish."""
 
 TEMPORARY_SPACE = "512Mi"
 
@@ -57,7 +54,7 @@ def _template(facts: InstanceFacts) -> Manifest:
     pull_secrets = [{"name": name} for name in settings.image_pull_secrets]
     spec = {
         "initContainers": [fetcher.init_container(model, facts.settings)],
-        "containers": [_server(model, settings)],
+        "containers": [_server(model, settings), drain.container(settings)],
         "volumes": _volumes(facts),
         "dnsPolicy": facts.instance.spec.dns_policy.value,
         "automountServiceAccountToken": False,
@@ -99,7 +96,7 @@ def _server(model: LLMModel, settings: ServerSettings) -> Manifest:
         ],
         **_resources(model.spec),
         **_probes(settings),
-        "lifecycle": {"preStop": {"sleep": {"seconds": _drain_seconds(settings)}}},
+        "lifecycle": {"preStop": drain.pre_stop_hook()},
         "securityContext": container_security(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
@@ -151,10 +148,6 @@ def _volumes(facts: InstanceFacts) -> list[Manifest]:
         *source_volumes(facts.model),
         *fetcher.expected_volumes(facts.model, key["secretName"]),
     ]
-
-
-def _drain_seconds(settings: ServerSettings) -> int:
-    return min(DRAIN_SECONDS, settings.grace_period_seconds - 1)
 
 
 def _mount(name: str, path: str, *, read_only: bool = False) -> Manifest:

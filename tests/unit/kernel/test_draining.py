@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privatellm_local.modelserver.drain import (
+from privatellm.draining import (
     POLL_INTERVAL_SECONDS,
     QUIET_READINGS,
     Load,
@@ -15,7 +15,7 @@ from privatellm_local.modelserver.drain import (
     drain,
     parse_load,
 )
-from privatellm_local.modelserver.errors import ModelServerError
+from privatellm.errors import InvalidInputError
 
 BUSY = Load(processing=1, deferred=0)
 WAITING = Load(processing=0, deferred=2)
@@ -115,5 +115,5 @@ def test_the_load_is_read_from_the_servers_metrics() -> None:
 
 def test_metrics_without_the_gauges_are_an_error() -> None:
     """A server that cannot tell its load could never be drained."""
-    with pytest.raises(ModelServerError, match="requests_deferred"):
+    with pytest.raises(InvalidInputError, match="requests_deferred"):
         parse_load("llamacpp:requests_processing 0\n")

@@ -1,7 +1,8 @@
 """When a stopping model server may go: after it has finished what it has.
 
-Tearing xllamacpp's server down while it answers hangs, so the server keeps serving until its own
-metrics say that nothing is processed and nothing waits. Between the acceptance of a request and its
+Neither llama-server nor xllamacpp finishes anything by itself when it is told to end: the first cuts its
+streams, the second hangs. So the server keeps serving until its own metrics say that nothing is processed
+and nothing waits. Between the acceptance of a request and its
 first appearance in the metrics lies a moment (reading the body, tokenising), therefore one quiet
 reading proves nothing: several in a row do.
 
@@ -13,7 +14,7 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from privatellm_local.modelserver.errors import ModelServerError
+from privatellm.errors import InvalidInputError
 
 POLL_INTERVAL_SECONDS = 0.2
 """Time between two readings: short against a completion, long against reading the metrics."""
@@ -50,7 +51,7 @@ def parse_load(metrics: str) -> Load:
     """Read the load from the server's metrics in Prometheus text form.
 
     Raises:
-        ModelServerError: a gauge is missing. Without it the server could never be drained.
+        InvalidInputError: a gauge is missing. Without it the server could never be drained.
     """
     return Load(processing=_gauge(metrics, _PROCESSING), deferred=_gauge(metrics, _DEFERRED))
 
@@ -60,7 +61,7 @@ def _gauge(metrics: str, name: str) -> int:
         sample, _, value = line.partition(" ")
         if sample == name:
             return int(float(value))
-    raise ModelServerError(
+    raise InvalidInputError(
         f"The model server's metrics hold no {name}, which draining needs; "
         "use a llama.cpp version that reports it."
     )
