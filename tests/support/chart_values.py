@@ -168,6 +168,7 @@ def context_of(leaf: Entry) -> dict[str, Any]:
 
 _CONTEXTS: dict[tuple[str, ...], dict[str, Any]] = {
     ("extraCA", "key"): {"extraCA": {"configMapName": "bundle"}},
+    ("modelCache", "directory"): {"modelCache": {"mode": "hostPath"}},
     ("proxy", "exceptions"): {"proxy": {"https": "http://proxy.example"}},
 }
 

@@ -70,7 +70,9 @@ PRIVATE_LLM_CACHE_CLAIM: {{ $cache.claim | quote }}
 PRIVATE_LLM_CACHE_STORAGE_CLASS: {{ $cache.storageClass | quote }}
 PRIVATE_LLM_CACHE_ACCESS_MODE: {{ $cache.accessMode | quote }}
 PRIVATE_LLM_CACHE_CLAIM_SIZE: {{ $cache.claimSize | quote }}
+{{- if eq $cache.mode "hostPath" }}
 PRIVATE_LLM_CACHE_DIRECTORY: {{ $cache.directory | quote }}
+{{- end }}
 PRIVATE_LLM_CACHE_HUB_TOKEN_SECRET: {{ $cache.hubTokenSecret | quote }}
 PRIVATE_LLM_GRACE_PERIOD_SECONDS: {{ .Values.server.gracePeriodSeconds | int | quote }}
 PRIVATE_LLM_COLD_LOAD_SECONDS: {{ .Values.server.coldLoadSeconds | int | quote }}

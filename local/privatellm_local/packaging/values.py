@@ -23,6 +23,7 @@ from privatellm_local.packaging.part_values import (
     Tls,
 )
 from privatellm_local.packaging.placement import Placement, PodSecurityContext, Resources
+from privatellm_local.packaging.portal_values import Portal
 from privatellm_local.packaging.service_values import (
     AdmissionPolicies,
     Catalogue,
@@ -199,6 +200,9 @@ class Values(Group):
 
     proxy: Proxy = Proxy()
     """Proxy variables of our pods."""
+
+    portal: Portal = Portal()
+    """A server of the portal's content, for a Platform Mesh; it has no rights in the cluster."""
 
     traefik: Traefik = Traefik()
     """A bundled minimal edge for a first look."""

@@ -46,8 +46,10 @@ def parse(arguments: list[str]) -> Arguments:
 
 
 def _path(text: str) -> str:
-    if not _PATH.fullmatch(text) or text in _TAKEN:
+    # Nodes that confine pods to their own files take an argument that begins with a slash for a file.
+    path = text if text.startswith("/") else f"/{text}"
+    if not _PATH.fullmatch(path) or path in _TAKEN:
         raise argparse.ArgumentTypeError(
             f"must be a path of plain segments other than a probe's, such as {DEFAULT_PATH}; got {text!r}"
         )
-    return text
+    return path

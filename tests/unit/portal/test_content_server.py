@@ -128,7 +128,7 @@ def test_a_tag_stands_for_a_content(content: dict[str, str], tmp_path_factory: o
     assert Document.read(file).tag == Document.read(file).tag
 
 
-@pytest.mark.parametrize("path", ["pm-content.json", "/", "/a b", "/{x}", "/healthz", "/a//b", ""])
+@pytest.mark.parametrize("path", ["/", "/a b", "/{x}", "/healthz", "/a//b", ""])
 def test_a_path_that_could_mean_something_else_is_refused(
     path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,6 +136,11 @@ def test_a_path_that_could_mean_something_else_is_refused(
     with pytest.raises(SystemExit, match="2"):
         parse(["--file=/f", f"--path={path}"])
     assert "must be a path" in capsys.readouterr().err
+
+
+def test_the_first_slash_of_a_path_may_be_left_out() -> None:
+    """An argument that begins with one looks like the path of a file."""
+    assert parse(["--file=/f", "--path=some/content.json"]).path == "/some/content.json"
 
 
 def test_the_defaults_are_those_of_the_portal() -> None:
