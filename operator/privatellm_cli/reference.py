@@ -11,8 +11,8 @@ from typing import Any
 
 import typer
 
+from privatellm_cli.application import application
 from privatellm_cli.exit_codes import ExitCode
-from privatellm_cli.main import application
 
 _HEAD = """\
 # Command line

@@ -1,11 +1,14 @@
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from privatellm.errors import ForbiddenError, InvalidInputError, PrivateLLMError
+from privatellm_cli import application as app
 from privatellm_cli import main as cli
 from privatellm_cli.errors import (
     EndpointError,
@@ -32,7 +35,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
 
             return run
 
-        monkeypatch.setattr(cli, "application", application)
+        monkeypatch.setattr(app, "application", application)
 
     monkeypatch.delenv(cli.DEBUG_VARIABLE, raising=False)
     return fail_with
@@ -116,6 +119,24 @@ def test_an_interrupt_has_the_shells_code(
     assert capsys.readouterr().err == "error: Interrupted.\n"
 
 
+@pytest.mark.parametrize("interrupted", ["typer", "kubernetes", "rich"])
+def test_an_interrupt_of_the_imports_is_a_line_too(tmp_path: Path, interrupted: str) -> None:
+    """Importing takes long enough for a person to change their mind."""
+    stub = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+    (tmp_path / f"{interrupted}.py").write_text(stub)
+    command = Path(sys.executable).with_name("privatellm")
+
+    ended = subprocess.run(
+        [command, "list"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (130, "error: Interrupted.\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -145,7 +166,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
 
     printed = capsys.readouterr().out
-    assert all(f"  {name} " in printed for name, _ in cli.COMMANDS)
+    assert all(f"  {name} " in printed for name, _ in app.COMMANDS)
     assert "  token " in printed
 
 
@@ -159,7 +180,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_help_names_the_command_as_it_was_typed(started_as: str, expected: str) -> None:
     """Under kubectl we have another name."""
-    assert cli.program_name(started_as) == expected
+    assert app.program_name(started_as) == expected
 
 
 def test_a_missing_extra_is_named_with_what_to_install(
@@ -177,7 +198,7 @@ def test_a_missing_extra_is_named_with_what_to_install(
 def test_the_customers_commands_need_no_package_of_the_environment() -> None:
     """So that the `cli` extra is enough, and names complete quickly."""
     script = (
-        "import sys; import privatellm_cli.main;"
+        "import sys; import privatellm_cli.application;"
         "print(sorted({m.split('.')[0] for m in sys.modules} & {'cryptography', 'kopf', 'httpx'}))"
     )
 

@@ -3,8 +3,8 @@ from pathlib import Path
 import typer
 
 from privatellm_cli import reference
+from privatellm_cli.application import application
 from privatellm_cli.exit_codes import ExitCode
-from privatellm_cli.main import application
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"
 

@@ -1,0 +1,123 @@
+"""The ``privatellm`` command: subcommands, and the one place where errors become lines and exit codes."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import typer
+from typer.exceptions import TyperException
+
+from privatellm.errors import PrivateLLMError
+from privatellm_cli.commands import token
+from privatellm_cli.commands.bench import bench
+from privatellm_cli.commands.chat import chat
+from privatellm_cli.commands.delete import delete
+from privatellm_cli.commands.deploy import deploy
+from privatellm_cli.commands.describe import describe
+from privatellm_cli.commands.doctor import doctor
+from privatellm_cli.commands.down import down
+from privatellm_cli.commands.env import env
+from privatellm_cli.commands.get import get
+from privatellm_cli.commands.list import list_
+from privatellm_cli.commands.logs import logs
+from privatellm_cli.commands.models import models
+from privatellm_cli.commands.scale import scale
+from privatellm_cli.commands.status import status
+from privatellm_cli.commands.up import up
+from privatellm_cli.exit_codes import ExitCode, code_of
+from privatellm_cli.main import DEBUG_VARIABLE
+from privatellm_cli.running import InterruptedByUserError
+
+PLUGIN = "kubectl-llm"
+"""The name under which kubectl finds this command as `kubectl llm`."""
+
+COMMANDS: tuple[tuple[str, Callable[..., ExitCode]], ...] = (
+    ("models", models),
+    ("deploy", deploy),
+    ("list", list_),
+    ("get", get),
+    ("describe", describe),
+    ("logs", logs),
+    ("scale", scale),
+    ("delete", delete),
+    ("env", env),
+    ("chat", chat),
+    ("bench", bench),
+    ("doctor", doctor),
+    ("up", up),
+    ("down", down),
+    ("status", status),
+)
+"""Every subcommand but the group ``token``, in the order of the help: a customer's path comes first."""
+
+
+def application() -> typer.Typer:
+    """Return the command line application."""
+    app = typer.Typer(
+        name="privatellm",
+        help="Private LLMs as a managed service on Kubernetes.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name, command in COMMANDS:
+        app.command(name)(command)
+    app.add_typer(token.application())
+    return app
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    Raises:
+        KeyboardInterrupt: when Ctrl-C came while nothing had to be cleaned up.
+    """
+    try:
+        outcome = application()(args=arguments, prog_name=program_name(), standalone_mode=False)
+    except (PrivateLLMError, TyperException, BrokenPipeError) as error:
+        return _report(error)
+    except Exception as error:  # noqa: BLE001 - the last line of defence against a traceback
+        return _report(error)
+    return int(outcome or ExitCode.OK)
+
+
+def program_name(started_as: str | None = None) -> str:
+    """Return what a person typed to get here: ``privatellm``, or ``kubectl llm`` for the plugin."""
+    is_plugin = Path(started_as or sys.argv[0]).name == PLUGIN
+    return PLUGIN.replace("-", " ") if is_plugin else "privatellm"
+
+
+def _report(error: Exception) -> int:
+    if DEBUG_VARIABLE in os.environ:
+        raise error
+    code, message = _outcome(error)
+    if message:
+        sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    return code
+
+
+def _outcome(error: Exception) -> tuple[int, str]:
+    match error:
+        case InterruptedByUserError():
+            return ExitCode.INTERRUPTED, str(error)
+        case BrokenPipeError():
+            # Whoever read our output has seen enough; nothing must be written at exit either.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return ExitCode.OK, ""
+        case PrivateLLMError():
+            return code_of(error), str(error)
+        case TyperException():
+            return error.exit_code, error.format_message()
+        case ModuleNotFoundError():
+            return ExitCode.MACHINE, (
+                f"This command needs the Python package {error.name}: install private-llm[local] for "
+                "the embedded environment, private-llm[cli] for everything else."
+            )
+        case _:
+            name = type(error).__name__
+            return (
+                ExitCode.FAILURE,
+                f"Unexpected {name}: {error}. Set {DEBUG_VARIABLE}=1 to see where it came from.",
+            )
