@@ -48,13 +48,14 @@ def running(model: Path, directory: Path) -> Iterator[Running]:
     key_file.write_text(KEY)
     with socket.create_server(("127.0.0.1", 0)) as finder:
         port = finder.getsockname()[1]
-    argv = ["--launcher-search-path", "", "--model", str(model), "--host", "127.0.0.1"]
+    argv = ["--model", str(model), "--host", "127.0.0.1"]
     argv += ["--port", str(port), "--alias", "gemma-3-270m", "--metrics"]
     argv += ["--api-key-file", str(key_file), "--no-webui", "--no-slots", "--threads", "1"]
     argv += ["--poll", "0", "--parallel", "2", "--ctx-size", "2048", "--jinja"]
     argv += ["--chat-template", CHAT_TEMPLATE]
     process = subprocess.Popen(
-        [sys.executable, "-m", "privatellm_local.modelserver", *argv], env=dict(os.environ)
+        [sys.executable, "-m", "privatellm_local.modelserver", *argv],
+        env={**os.environ, "PATH": ""},
     )
     try:
         server = Running(process, f"http://127.0.0.1:{port}")

@@ -1,12 +1,11 @@
 """The order of events of a model server: check, start, serve, drain, leave.
 
-The launcher takes options of its own in front of llama-server's arguments:
+The launcher takes one option of its own in front of llama-server's arguments:
 
-    --launcher-search-path PATH     where to look for llama-server (default: the PATH variable)
     --launcher-grace-seconds N      longest drain after SIGTERM (default: an hour)
 
-The search path is an option because whoever runs the launcher may give it a bare environment. The
-grace period is long because its real bound is the kubelet's, which kills when the pod's is over.
+It is long because its real bound is the kubelet's, which kills when the pod's is over. Where llama-server
+is looked for is no option but the PATH variable: arguments are a pod's to choose, and programs are not.
 """
 
 import errno
@@ -43,7 +42,6 @@ _log = logging.getLogger(__name__)
 class LaunchOptions:
     """The launcher's own options, and what remains for the server."""
 
-    search_path: str
     grace_seconds: float
     server_argv: tuple[str, ...]
 
@@ -53,24 +51,23 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
     logging.basicConfig(level=logging.INFO, format="modelserver: %(message)s", stream=sys.stderr)
     environment = os.environ if environ is None else environ
     try:
-        options = split_options(sys.argv[1:] if argv is None else argv, environment)
+        options = split_options(sys.argv[1:] if argv is None else argv)
         launch(options, environment)
     except ModelServerError as error:
         _log.error("%s", error)
         return error.exit_code
 
 
-def split_options(argv: Sequence[str], environ: Mapping[str, str]) -> LaunchOptions:
+def split_options(argv: Sequence[str]) -> LaunchOptions:
     """Take the launcher's own options out of the arguments.
 
     Raises:
         InvalidArgumentsError: one of them is malformed.
     """
     parser = SentenceParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--launcher-search-path", default=environ.get("PATH", ""))
     parser.add_argument("--launcher-grace-seconds", type=float, default=DEFAULT_GRACE_SECONDS)
     own, rest = parser.parse_known_args(argv)
-    return LaunchOptions(own.launcher_search_path, own.launcher_grace_seconds, tuple(rest))
+    return LaunchOptions(own.launcher_grace_seconds, tuple(rest))
 
 
 def launch(options: LaunchOptions, environ: Mapping[str, str]) -> Never:
@@ -79,7 +76,7 @@ def launch(options: LaunchOptions, environ: Mapping[str, str]) -> Never:
     Raises:
         ModelServerError: neither is possible.
     """
-    installed = shutil.which(SERVER_NAME, path=options.search_path)
+    installed = shutil.which(SERVER_NAME, path=environ.get("PATH", ""))
     if installed is not None:
         _log.info("starting %s", installed)
         os.execve(installed, [SERVER_NAME, *options.server_argv], dict(environ))  # noqa: S606

@@ -21,13 +21,20 @@ INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
 """What a pod sees of the agent's own environment."""
 
 _LOADER = re.compile(
-    r"(LD_|DYLD_|GLIBC_|GCONV_|PYTHON|PERL5|BASH_FUNC).*|PATH|IFS|BASH_ENV|SHELLOPTS|BASHOPTS"
-    r"|NODE_OPTIONS|NODE_PATH|RUBYLIB|RUBYOPT|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS"
+    # Loaders, shells and interpreters.
+    r"(LD_|DYLD_|GLIBC_|GCONV_|_?PYTHON|COVERAGE_|COV_CORE_|PERL5|BASH_FUNC).*"
+    r"|PATH|IFS|LOCPATH|BASH_ENV|SHELLOPTS|BASHOPTS|NODE_OPTIONS|NODE_PATH|RUBYLIB|RUBYOPT"
+    r"|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS"
+    # Libraries that load others: llama.cpp's back ends, OpenMP, TLS, Kerberos, drivers of graphics cards.
+    r"|(GGML_BACKEND|OMP_TOOL|OPENSSL_|KRB5_|VK_|OCL_|CUDA_INJECTION|HSA_TOOLS).*|SASL_PATH"
+    # Where such things are looked for by default.
+    r"|HOME|XDG_.*"
+    # Whose processes these are, and what the node says about itself.
     r"|KUBECONFIG|SSL_CERT_.*|PRIVATE_LLM_VOLUME_MOUNTS|PRIVATE_LLM_HOST_NODE"
 )
-"""Variables by which a loader, a shell or an interpreter takes in code or changes its rules, and those by
-which a pod would borrow the identity of the person whose processes its containers are, or lie about where
-its mounts are."""
+"""Variables by which a program takes in code or changes its rules, those by which a pod would borrow the
+identity of the person whose processes its containers are, and those by which it would lie about its
+mounts."""
 
 _NAME = re.compile(r"[^\x00=]+")
 

@@ -59,7 +59,7 @@ def test_an_installed_llama_server_takes_over_with_the_same_arguments(
         "two\nlines {{ x }}",
     )
 
-    finished = run_launcher("--launcher-search-path", str(tmp_path), *argv, MARK="kept")
+    finished = run_launcher(*argv, MARK="kept", PATH=str(tmp_path))
 
     assert finished.returncode == 0
     assert finished.stdout == "\n".join([str(server), "kept", *argv, ""])
@@ -69,15 +69,7 @@ def test_a_refused_argument_ends_with_one_line_and_exit_code_two(
     tmp_path: Path,
 ) -> None:
     """A launcher without llama-server names the argument it does not know."""
-    finished = run_launcher(
-        "--launcher-search-path",
-        str(tmp_path),
-        "--model",
-        "m",
-        "--port",
-        "8000",
-        "--slots",
-    )
+    finished = run_launcher("--model", "m", "--port", "8000", "--slots", PATH=str(tmp_path))
 
     assert finished.returncode == 2
     assert finished.stderr.startswith("modelserver: ")
@@ -85,33 +77,31 @@ def test_a_refused_argument_ends_with_one_line_and_exit_code_two(
     assert finished.stderr.count("\n") == 1
 
 
-def test_the_search_path_and_grace_period_are_taken_from_the_arguments() -> None:
-    """The launcher's own options never reach the server."""
-    argv = [
-        "--launcher-search-path",
-        "/a:/b",
-        "--model",
-        "m",
-        "--launcher-grace-seconds",
-        "7.5",
-    ]
+def test_the_grace_period_is_taken_from_the_arguments() -> None:
+    """The launcher's own option never reaches the server."""
+    argv = ["--model", "m", "--launcher-grace-seconds", "7.5"]
 
-    options = launcher.split_options(argv, {"PATH": "/usr/bin"})
-
-    assert options == launcher.LaunchOptions("/a:/b", 7.5, ("--model", "m"))
+    assert launcher.split_options(argv) == launcher.LaunchOptions(7.5, ("--model", "m"))
 
 
-def test_without_the_option_the_path_variable_is_searched() -> None:
-    """The ordinary case needs no option."""
-    options = launcher.split_options(["--model", "m"], {"PATH": "/usr/bin"})
+def test_arguments_do_not_choose_the_program(tmp_path: Path) -> None:
+    """They are a pod's, and what a pod fetched must not become what runs."""
+    server = tmp_path / "llama-server"
+    server.write_text(REPORTING_SERVER)
+    server.chmod(server.stat().st_mode | stat.S_IXUSR)
 
-    assert options.search_path == "/usr/bin"
+    finished = run_launcher(
+        *("--launcher-search-path", str(tmp_path), "--model", "m", "--port", "8000"), PATH=""
+    )
+
+    assert finished.returncode == 2
+    assert "--launcher-search-path" in finished.stderr
 
 
 def test_a_malformed_option_is_refused_in_a_sentence() -> None:
     """The launcher's own options are held to the same rule."""
     with pytest.raises(InvalidArgumentsError, match="soon"):
-        launcher.split_options(["--launcher-grace-seconds", "soon"], {})
+        launcher.split_options(["--launcher-grace-seconds", "soon"])
 
 
 def test_a_missing_model_is_named(tmp_path: Path) -> None:
@@ -135,8 +125,7 @@ def test_a_taken_port_ends_with_one_line_and_exit_code_one(tmp_path: Path, model
     with socket.create_server(("127.0.0.1", 0)) as squatter:
         port = squatter.getsockname()[1]
         finished = run_launcher(
-            *("--launcher-search-path", str(tmp_path), "--model", str(model)),
-            *("--host", "127.0.0.1", "--port", str(port)),
+            *("--model", str(model), "--host", "127.0.0.1", "--port", str(port)), PATH=str(tmp_path)
         )
 
     assert finished.returncode == 1
@@ -172,8 +161,8 @@ def test_a_system_without_openmp_ends_with_one_line_and_its_remedy(
     """The dynamic loader's complaint, made real by a libgomp that is an empty file."""
     (tmp_path / "libgomp.so.1").touch()
     finished = run_launcher(
-        *("--launcher-search-path", str(tmp_path), "--model", str(model)),
-        *("--host", "127.0.0.1", "--port", free_port()),
+        *("--model", str(model), "--host", "127.0.0.1", "--port", free_port()),
+        PATH=str(tmp_path),
         LD_LIBRARY_PATH=str(tmp_path),
     )
 
@@ -185,8 +174,7 @@ def test_a_system_without_openmp_ends_with_one_line_and_its_remedy(
 def test_a_damaged_model_ends_with_exit_code_one(tmp_path: Path, model: Path) -> None:
     """llama.cpp's own log names the cause, and the last line says so."""
     finished = run_launcher(
-        *("--launcher-search-path", str(tmp_path), "--model", str(model)),
-        *("--host", "127.0.0.1", "--port", free_port()),
+        *("--model", str(model), "--host", "127.0.0.1", "--port", free_port()), PATH=str(tmp_path)
     )
 
     assert finished.returncode == 1

@@ -14,7 +14,7 @@ SOURCES = Sources(
     config_maps={"c": {"file": b"/models/x", "level": b"info"}},
 )
 PATHS = PathMap({"/models": Path("/host/m")})
-GIVEN = {"PATH": "/usr/bin", "HOME": "/host/work"}
+GIVEN = {"PATH": "/usr/bin", "HOME": "/host/work", "LANG": "de_AT.UTF-8"}
 
 
 def built(*env: dict[str, Any], **fields: Any) -> Environment:
@@ -45,10 +45,7 @@ def test_literals_are_rewritten_and_expanded_in_order() -> None:
 
 def test_a_pod_keeps_what_the_node_gives_unless_it_says_otherwise() -> None:
     """The node's variables are defaults."""
-    assert built({"name": "HOME", "value": "/models/home"}).values == {
-        "PATH": "/usr/bin",
-        "HOME": "/host/m/home",
-    }
+    assert built({"name": "LANG", "value": "C"}).values == GIVEN | {"LANG": "C"}
 
 
 @pytest.mark.parametrize(
@@ -64,6 +61,13 @@ def test_a_pod_keeps_what_the_node_gives_unless_it_says_otherwise() -> None:
         "DYLD_INSERT_LIBRARIES",
         "NODE_OPTIONS",
         "GCONV_PATH",
+        "GGML_BACKEND_PATH",
+        "OPENSSL_CONF",
+        "COVERAGE_PROCESS_CONFIG",
+        "VK_ICD_FILENAMES",
+        "HOME",
+        "XDG_DATA_HOME",
+        "PRIVATE_LLM_VOLUME_MOUNTS",
     ],
 )
 def test_variables_that_choose_code_are_ignored(name: str) -> None:
@@ -71,7 +75,19 @@ def test_variables_that_choose_code_are_ignored(name: str) -> None:
     assert built({"name": name, "value": "/evil"}).values.get(name) == GIVEN.get(name)
 
 
-@pytest.mark.parametrize("name", ["NODE_NAME", "LDAP_URL", "PATHS", "ENV", "MY_PATH", "PERL"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "NODE_NAME",
+        "LDAP_URL",
+        "PATHS",
+        "ENV",
+        "MY_PATH",
+        "PERL",
+        "GGML_NO_BACKTRACE",
+        "OMP_NUM_THREADS",
+    ],
+)
 def test_variables_that_only_look_like_loaders_are_kept(name: str) -> None:
     """Ordinary names pass."""
     assert built({"name": name, "value": "v"}).values[name] == "v"

@@ -138,7 +138,7 @@ async def test_what_cannot_be_run_as_written_is_not_run(
         {"args": ["--output=/etc/cron.d/x"]},
         {"args": ["$(A)$(B)"], "env": [{"name": "A", "value": "/et"}, {"name": "B", "value": "c"}]},
         {"env": [{"name": "LLAMA_ARG_MODEL", "value": "/home/you/.bashrc"}]},
-        {"env": [{"name": "HOME", "value": "/root"}]},
+        {"env": [{"name": "NETRC", "value": "/root/.netrc"}]},
         {"env": [{"name": "X", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]},
         {"env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]},
         {"envFrom": [{"configMapRef": {"name": "c"}}]},

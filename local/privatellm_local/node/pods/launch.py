@@ -117,9 +117,10 @@ class Launcher:
             "HOSTNAME": pod.metadata.name,
             "TMPDIR": str(paths.get(TEMPORARY)),
             # Output goes to a file, where Python would hold lines back; and a pod's working
-            # directory must not be a place that code is imported from.
+            # directory and home must not be places that code is imported from.
             "PYTHONUNBUFFERED": "1",
             "PYTHONSAFEPATH": "1",
+            "PYTHONNOUSERSITE": "1",
             "KUBERNETES_SERVICE_HOST": server.hostname or "",
             "KUBERNETES_SERVICE_PORT": str(server.port or 443),
             MOUNTS_VARIABLE: json.dumps(paths.as_text()),
