@@ -2,8 +2,9 @@
 
 Only what cannot be derived again is kept: the layout's version and the addresses that were chosen at
 first creation. It is the first thing written into a new directory, so a directory without it is not an
-environment and nothing in it is ever deleted. The one exception is what a first ``up`` leaves that
-failed before: the lock that it signed, and nothing that does not bear one of our names.
+environment and nothing in it is ever deleted. The one exception is what remains of one, when its first
+``up`` failed or somebody removed a part: a lock that we signed or a status that we wrote, and nothing
+beside it that does not bear one of our names.
 """
 
 import json
@@ -24,7 +25,7 @@ from privatellm_local.addresses import (
 )
 from privatellm_local.errors import StateError
 from privatellm_local.paths import StatePaths
-from privatellm_local.processes import holding
+from privatellm_local.processes import holding, status
 
 STATE_VERSION = 1
 """Version of the layout; a change that an older or newer release cannot read raises it."""
@@ -32,9 +33,8 @@ STATE_VERSION = 1
 
 UNUSABLE_CHARACTERS = {
     os.pathsep: "which separates paths in KUBECONFIG",
-    ",": "which separates values in options of the control plane",
-    '"': "which quotes values in options of the control plane",
-    "$": "which begins a variable in configuration files and in arguments of pods",
+    "$": "which begins a variable in Traefik's settings and in arguments of pods",
+    **dict.fromkeys("=,;@|", "at which the host node tells paths in arguments of pods apart"),
 }
 """What a path must not contain, and why."""
 
@@ -133,8 +133,8 @@ def is_environment(paths: StatePaths) -> bool:
         return True
     # A draft is a state file that was being written when its `up` was killed.
     drafts = {name for name in _content(paths) if name.startswith(f".{paths.state_file.name}.")}
-    is_signed = holding.read(paths.lock_file) is not None
-    return is_signed and _content(paths) - drafts <= paths.names
+    bears_our_mark = holding.read(paths.lock_file) or status.read(paths)
+    return bool(bears_our_mark) and _content(paths) - drafts <= paths.names
 
 
 def _content(paths: StatePaths) -> frozenset[str]:

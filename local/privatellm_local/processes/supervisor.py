@@ -169,6 +169,9 @@ class Supervisor:
             log.exception("the lock could not be signed")
 
     def _publish(self) -> None:
+        if self._lock.is_removed:
+            # A file that we put into a directory that is being removed would keep it from going.
+            return
         current = status.SupervisorStatus(
             supervisor=self._identity,
             started_at=self._started_at,

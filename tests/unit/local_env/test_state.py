@@ -10,7 +10,9 @@ from privatellm_local import state
 from privatellm_local.addresses import SLOTS
 from privatellm_local.errors import StateError
 from privatellm_local.paths import StatePaths
+from privatellm_local.processes import identity, status
 from privatellm_local.processes.holding import Role
+from privatellm_local.processes.status import SupervisorStatus
 from privatellm_local.state import EnvironmentState
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
@@ -129,6 +131,15 @@ def test_what_a_failed_first_up_leaves_is_usable(
     assert state.is_environment(paths)
 
 
+def test_what_remains_of_a_removed_environment_is_usable(paths: StatePaths) -> None:
+    """A supervisor may have written its last report while its directory was being removed."""
+    status.write(paths, SupervisorStatus(supervisor=identity.myself(), started_at=NOW))
+
+    state.require_usable(paths)
+
+    assert state.is_environment(paths)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -169,8 +180,8 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
     ("name", "reason"),
     [
         ("a:b", "separates paths in KUBECONFIG"),
-        ("a,b", "separates values"),
-        ('a"b', "quotes values"),
+        ("a,b", "tells paths in arguments of pods apart"),
+        ("a=b", "tells paths in arguments of pods apart"),
         ("a$b", "begins a variable"),
         ("a\nb", "cannot be printed"),
         ("a\x1b[31mb", "cannot be printed"),
@@ -190,7 +201,7 @@ def test_a_path_that_some_program_would_misread_is_refused(
 
 def test_a_path_with_spaces_and_letters_of_any_language_is_usable(tmp_path: Path) -> None:
     """People name their directories as they like."""
-    state.require_usable_path(StatePaths(tmp_path / "Müllers größte Modelle (2) 模型"))
+    state.require_usable_path(StatePaths(tmp_path / 'Müllers größte "Modelle" (2) 模型'))
 
 
 def test_a_file_in_place_of_the_directory_is_refused(tmp_path: Path) -> None:
