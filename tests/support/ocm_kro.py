@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import httpx
 import yaml
 
 import ocm_definitions
-from bare_servers import free_ports, process
+from bare_servers import free_ports, process, write_kubeconfig
 from eventually import eventually
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.kinds import Kind
@@ -34,23 +34,49 @@ GRAPH = Kind(
 )
 INSTALLATION = Kind("kro.run", "v1alpha1", "PrivateLLMInstallation", "privatellminstallations")
 
+AGGREGATED = "rbac.kro.run/aggregate-to-controller"
+"""Label of roles whose rules kro takes up."""
+
 GRAPH_FILE = Path(__file__).parents[2] / "ocm" / "rgd.yaml"
+TOKEN_REQUEST = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
 MODULE = "github.com/kubernetes-sigs/kro"
 START_SECONDS = 60.0
 
 
+def _rule(group: str, resource: str, *verbs: str) -> Manifest:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
+
+
+ALL = ["create", "delete", "get", "list", "patch", "update", "watch"]
+OWN_RULES: list[Manifest] = [
+    _rule("kro.run", "resourcegraphdefinitions", *ALL),
+    _rule("kro.run", "resourcegraphdefinitions/finalizers", "update"),
+    _rule("kro.run", "resourcegraphdefinitions/status", "get", "patch", "update"),
+    _rule("internal.kro.run", "graphrevisions", *ALL),
+    _rule("internal.kro.run", "graphrevisions/finalizers", "update"),
+    _rule("internal.kro.run", "graphrevisions/status", "get", "patch", "update"),
+    _rule(
+        "apiextensions.k8s.io", "customresourcedefinitions", "create", "get", "list", "patch",
+        "update", "watch",
+    ),
+]  # fmt: skip
+"""What kro's own chart grants it with ``rbac.mode=aggregation``."""
+
+
 @contextmanager
-def kro(directory: Path, kubeconfig: Path) -> Iterator[None]:
-    """Run kro on a cluster for the length of the block, with the definitions it needs.
+def kro(directory: Path, administrator: Path, rules: Sequence[Manifest]) -> Iterator[None]:
+    """Run kro on a cluster for the length of the block, with the definitions and the rights it needs.
 
     Args:
-        directory: Where its log goes.
-        kubeconfig: The cluster's administrator.
+        directory: Where its log and its credentials go.
+        administrator: The kubeconfig of the cluster's administrator.
+        rules: Rights beside those that its own chart grants.
     """
     paths = cache_paths()
     paths.create()
     (program,) = asyncio.run(ensure_built((KRO,), paths, SilentProgress()))
-    asyncio.run(_define(kubeconfig, (*_own_definitions(), *ocm_definitions.definitions())))
+    asyncio.run(_define(administrator, (*_own_definitions(), *ocm_definitions.definitions())))
+    kubeconfig = asyncio.run(_account(administrator, directory, [*OWN_RULES, *rules]))
     metrics, probes = free_ports(2)
     arguments = [
         f"-kubeconfig={kubeconfig}",
@@ -63,6 +89,36 @@ def kro(directory: Path, kubeconfig: Path) -> Iterator[None]:
     with process([str(program), *arguments], directory / "kro.log"):
         asyncio.run(_until_up(probes))
         yield
+
+
+async def _account(administrator: Path, directory: Path, rules: Sequence[Manifest]) -> Path:
+    """Make a service account with some rights and return its kubeconfig."""
+    group = kinds.CLUSTER_ROLE.group
+    account = {"name": "kro", "namespace": "default"}
+    role = {
+        "apiVersion": kinds.CLUSTER_ROLE.api_version,
+        "kind": "ClusterRole",
+        "metadata": {"name": "kro"},
+        "rules": list(rules),
+    }
+    binding = {
+        "apiVersion": kinds.CLUSTER_ROLE_BINDING.api_version,
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "kro"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "kro"},
+        "subjects": [{"kind": "ServiceAccount", **account}],
+    }
+    async with await KubeClient.connect(administrator) as client:
+        await client.create(
+            kinds.SERVICE_ACCOUNT,
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
+        )
+        await client.create(kinds.CLUSTER_ROLE, role)
+        await client.create(kinds.CLUSTER_ROLE_BINDING, binding)
+        path = kinds.SERVICE_ACCOUNT.path("default", "kro", "token")
+        answer = await client.request("POST", path, body=TOKEN_REQUEST)
+        token = answer["status"]["token"]
+        return write_kubeconfig(directory / "kro.kubeconfig", client.server, token)
 
 
 def _own_definitions() -> tuple[Manifest, ...]:
@@ -97,7 +153,8 @@ async def _define(kubeconfig: Path, definitions: tuple[Manifest, ...]) -> None:
 
 
 def _is_established(definition: Manifest) -> bool:
-    conditions = definition.get("status", {}).get("conditions", [])
+    # A definition of this second has `null` there.
+    conditions = definition.get("status", {}).get("conditions") or []
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 

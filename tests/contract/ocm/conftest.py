@@ -8,23 +8,25 @@ import pytest
 
 import chart_helm
 import ocm_kro
-from chart_helm import Helm
+from chart_helm import REPOSITORY, Helm
 from privatellm.kube import KubeClient, kinds
 from token_control_plane import control_plane
-
-
-@pytest.fixture(scope="session")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The administrator of a control plane on which kro runs."""
-    directory = tmp_path_factory.mktemp("kro")
-    with control_plane(directory) as kubeconfig, ocm_kro.kro(directory, kubeconfig):
-        yield kubeconfig
 
 
 @pytest.fixture(scope="session")
 def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
     """The pinned Helm, without a cluster."""
     return chart_helm.provide(tmp_path_factory.mktemp("helm"))
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory, helm: Helm) -> Iterator[Path]:
+    """The administrator of a control plane on which kro runs, with the rights that our chart gives it."""
+    directory = tmp_path_factory.mktemp("kro")
+    objects = helm.template(chart=REPOSITORY / "charts" / "private-llm-operator-ocm")
+    (role,) = [o for o in objects if ocm_kro.AGGREGATED in o["metadata"]["labels"]]
+    with control_plane(directory) as kubeconfig, ocm_kro.kro(directory, kubeconfig, role["rules"]):
+        yield kubeconfig
 
 
 @pytest.fixture
