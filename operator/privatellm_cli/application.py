@@ -3,12 +3,15 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
 from privatellm.errors import PrivateLLMError
+from privatellm_cli import wording
 from privatellm_cli.commands import token
 from privatellm_cli.commands.bench import bench
 from privatellm_cli.commands.chat import chat
@@ -26,8 +29,12 @@ from privatellm_cli.commands.scale import scale
 from privatellm_cli.commands.status import status
 from privatellm_cli.commands.up import up
 from privatellm_cli.exit_codes import ExitCode, code_of
+from privatellm_cli.groups import help_when_alone
 from privatellm_cli.main import DEBUG_VARIABLE
 from privatellm_cli.running import InterruptedByUserError
+
+DISTRIBUTION = "private-llm"
+"""What is installed, and what has the version."""
 
 PLUGIN = "kubectl-llm"
 """The name under which kubectl finds this command as `kubectl llm`."""
@@ -56,8 +63,8 @@ def application() -> typer.Typer:
     """Return the command line application."""
     app = typer.Typer(
         name="privatellm",
-        help="Private LLMs as a managed service on Kubernetes.",
-        no_args_is_help=True,
+        callback=_root,
+        invoke_without_command=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -66,6 +73,26 @@ def application() -> typer.Typer:
         app.command(name)(command)
     app.add_typer(token.application())
     return app
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - what an eager flag is given
+    if wanted:
+        typer.echo(f"privatellm {version(DISTRIBUTION)}")
+        raise typer.Exit
+
+
+def _root(
+    context: typer.Context,
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Private LLMs as a managed service on Kubernetes."""
+    help_when_alone(context)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +136,7 @@ def _outcome(error: Exception) -> tuple[int, str]:
         case PrivateLLMError():
             return code_of(error), str(error)
         case TyperException():
-            return error.exit_code, error.format_message()
+            return error.exit_code, wording.plain(error.format_message())
         case ModuleNotFoundError():
             return ExitCode.MACHINE, (
                 f"This command needs the Python package {error.name}: install private-llm[local] for "

@@ -21,7 +21,7 @@ from privatellm.errors import (
 )
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import GROUP, Kind
-from privatellm_cli.errors import NoClusterError
+from privatellm_cli.errors import NoClusterError, UsageError
 from privatellm_cli.running import run
 from privatellm_local.paths import state_paths
 
@@ -78,8 +78,14 @@ class Cluster:
     namespace: str
 
     def name(self, text: str) -> Name:
-        """Read ``NAME`` or ``NAMESPACE/NAME``."""
+        """Read ``NAME`` or ``NAMESPACE/NAME``.
+
+        Raises:
+            UsageError: when it is neither.
+        """
         namespace, _, name = text.rpartition("/")
+        if "/" in namespace or not name:
+            raise UsageError(f"An object is named as NAME or NAMESPACE/NAME; got {text!r}.")
         return Name(namespace or self.namespace, name)
 
     def scope(self, *, everywhere: bool) -> str | None:

@@ -89,11 +89,12 @@ class LiveProgress:
                 "{task.fields[detail]}",
                 style="dim",
                 markup=False,
-                # What is longer than the terminal would push the spinner off its line.
+                # It gets the width that is left, and is cut: the step's name must stay readable.
                 table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
             ),
             console=self._console,
             transient=True,
+            expand=True,
         )
         self._task = self._bar.add_task(step, total=None, detail="")
         self._bar.start()

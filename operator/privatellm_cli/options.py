@@ -8,12 +8,18 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
+from privatellm.durations import parse_duration
+from privatellm.errors import InvalidInputError
 from privatellm_cli import completion
 from privatellm_cli.cluster import Target
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.output import Format
 
 P = ParamSpec("P")
+
+MOST_REPLICAS = 2**31 - 1
+"""What the API can count; the platform's own bound is told by the instance's condition."""
+
 
 StateOption = Annotated[
     Path | None,
@@ -93,6 +99,21 @@ SystemNamespaceOption = Annotated[
     str,
     typer.Option("--system-namespace", metavar="NAME", help="Where operator and authserver run."),
 ]
+
+
+def duration(text: str | None) -> str | None:
+    """Return a duration that the API understands, as it was written.
+
+    Raises:
+        typer.BadParameter: when it is none.
+    """
+    try:
+        if text is not None:
+            parse_duration(text)
+    except InvalidInputError as error:
+        raise typer.BadParameter(str(error)) from error
+    return text
+
 
 _CONNECTION = {
     "kubeconfig": KubeconfigOption,

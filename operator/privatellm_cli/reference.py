@@ -27,6 +27,9 @@ A private LLM and a key are named as `NAME` or `NAMESPACE/NAME`. The cluster is 
 where none of these exists, the embedded environment of this machine. The namespace is `-n`, else the
 context's, else `default`.
 
+`privatellm --version` names the release. Without a subcommand the help is printed, on standard error and with the
+code 2; `--help` prints it on standard output with 0.
+
 Errors are one line on standard error. Progress goes there too, so what is printed can be piped.
 """
 

@@ -53,7 +53,7 @@ def chat(
         ),
     ] = None,
 ) -> ExitCode:
-    """Talk to a private LLM in the terminal; the answer appears as it is written."""
+    """Talk to a private LLM; the answer appears as it is written."""
     # Needs httpx, which the other commands do without.
     import httpx  # noqa: PLC0415
 

@@ -10,7 +10,13 @@ from privatellm_cli import columns, completion, ordering
 from privatellm_cli.cluster import Cluster, Name, Target, in_cluster
 from privatellm_cli.display import progress_for
 from privatellm_cli.exit_codes import ExitCode
-from privatellm_cli.options import InstanceArgument, OutputOption, TimeoutOption, on_cluster
+from privatellm_cli.options import (
+    MOST_REPLICAS,
+    InstanceArgument,
+    OutputOption,
+    TimeoutOption,
+    on_cluster,
+)
 from privatellm_cli.output import Format, show_one
 from privatellm_cli.waiting import READY_SECONDS, until_as_ordered
 
@@ -35,6 +41,7 @@ def deploy(
             "--replicas",
             metavar="N",
             min=0,
+            max=MOST_REPLICAS,
             help="Model servers; 0 stops it. Left out: 1 for a new one, else as it is.",
             show_default=False,
         ),

@@ -15,7 +15,10 @@ from privatellm_cli.output import Format, document
 def describe(
     target: Target, name: InstanceArgument, *, output: OutputOption = Format.TABLE
 ) -> ExitCode:
-    """Show conditions, servers, keys and events of a private LLM, and what to do if it is not ready."""
+    """Show everything about a private LLM, and what to do about it.
+
+    That is its conditions, servers, keys and events, and the next step when it is not ready.
+    """
 
     async def work(cluster: Cluster) -> None:
         seen = await description.gather(cluster, cluster.name(name))

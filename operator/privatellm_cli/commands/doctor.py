@@ -15,9 +15,9 @@ def doctor(
     system_namespace: SystemNamespaceOption = "private-llm-system",
     output: OutputOption = Format.TABLE,
 ) -> ExitCode:
-    """Look at cluster, edge, rights, policies and models, and say what to do. Changes nothing.
+    """Look for what is wrong with the platform, and say what to do.
 
-    Returns 13 when something has to be mended.
+    It looks at cluster, edge, rights, policies and models, and changes nothing. Returns 13 when something has to be mended.
     """
     # Needs httpx, which the other commands do without.
     from privatellm_cli.doctor import checks, gathering, report  # noqa: PLC0415

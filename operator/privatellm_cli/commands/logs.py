@@ -66,7 +66,10 @@ def logs(
         ),
     ] = None,
 ) -> ExitCode:
-    """Print what the servers of a private LLM say, or a component of the embedded environment."""
+    """Print what the servers of a private LLM say.
+
+    With --component what a component of the embedded environment says.
+    """
     if (name is None) == (component is None):
         raise UsageError(
             "Logs are of one thing: give the NAME of a private LLM, or --component NAME for a part of "

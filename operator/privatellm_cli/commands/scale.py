@@ -8,7 +8,7 @@ from privatellm.kube import kinds
 from privatellm_cli.cluster import FIELD_MANAGER, Cluster, Target, in_cluster
 from privatellm_cli.display import progress_for
 from privatellm_cli.exit_codes import ExitCode
-from privatellm_cli.options import InstanceArgument, TimeoutOption, on_cluster
+from privatellm_cli.options import MOST_REPLICAS, InstanceArgument, TimeoutOption, on_cluster
 from privatellm_cli.waiting import READY_SECONDS, until_as_ordered
 
 
@@ -18,7 +18,10 @@ def scale(
     name: InstanceArgument,
     *,
     replicas: Annotated[
-        int, typer.Option("--replicas", metavar="N", min=0, help="Model servers; 0 stops it.")
+        int,
+        typer.Option(
+            "--replicas", metavar="N", min=0, max=MOST_REPLICAS, help="Model servers; 0 stops it."
+        ),
     ],
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until they all answer; with 0, until none is left.")

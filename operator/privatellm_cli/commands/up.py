@@ -40,9 +40,9 @@ def up(
         ),
     ] = None,
 ) -> ExitCode:
-    """Start a real Kubernetes control plane, the edge, a node and the platform on this machine.
+    """Start Kubernetes, edge, node and platform on this machine.
 
-    Without --detach the command stays, and Ctrl-C stops everything.
+    The control plane is a real one. Without --detach the command stays, and Ctrl-C stops everything.
     """
     # Needs the `local` extra, which a customer's command line does without.
     from privatellm_cli.starting import bring_up  # noqa: PLC0415

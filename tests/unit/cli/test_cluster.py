@@ -7,7 +7,7 @@ from privatellm.kube import KubeClient
 from privatellm.kube.credentials import Credentials
 from privatellm_cli import cluster
 from privatellm_cli.cluster import Name, Target
-from privatellm_cli.errors import NoClusterError
+from privatellm_cli.errors import NoClusterError, UsageError
 
 MISSING_KIND = "GET /apis/llm.privatellms.msp/v1alpha1/llminstances failed: 404 page not found"
 
@@ -116,3 +116,6 @@ async def test_an_object_is_named_with_or_without_its_namespace() -> None:
         assert connected.name("chat") == Name("acme", "chat")
         assert connected.name("other/chat") == Name("other", "chat")
         assert connected.name("/chat") == Name("acme", "chat")
+        for neither in ("a/b/c", "acme/", ""):
+            with pytest.raises(UsageError, match="NAMESPACE/NAME"):
+                connected.name(neither)

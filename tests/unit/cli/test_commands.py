@@ -1,14 +1,20 @@
+import asyncio
 import json
+import os
 import shlex
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import local_holding
 from privatellm_cli import invocation
 from privatellm_cli import main as cli
 from privatellm_cli.exit_codes import ExitCode
+from privatellm_local import environment
 from privatellm_local.paths import StatePaths
+from privatellm_local.processes.holding import Role
 
 
 @pytest.fixture
@@ -50,6 +56,92 @@ def test_stopping_nothing_succeeds(paths: StatePaths, capsys: pytest.CaptureFixt
 
     assert code == ExitCode.OK
     assert capsys.readouterr().out.startswith("Nothing runs in")
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_purging_nothing_says_that_there_was_nothing(
+    tmp_path: Path, exists: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And removes nothing."""
+    directory = tmp_path / "somewhere"
+    if exists:
+        directory.mkdir()
+
+    code = cli.main(["down", "--purge", "--state", str(directory)])
+
+    assert code == ExitCode.OK
+    assert capsys.readouterr().out.splitlines() == [
+        f"Nothing runs in {directory}.",
+        "There is no environment to remove.",
+    ]
+    assert directory.exists() is exists
+
+
+@pytest.mark.parametrize("command", [["up", "--detach"], ["down"], ["status"]], ids=" ".join)
+def test_a_directory_that_cannot_be_read_is_trouble_of_the_environment(
+    paths: StatePaths,
+    command: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The command line made sense; the directory cannot be used."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    # Root, as which tests may run, is refused nothing.
+    monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setattr(Path, "iterdir", refused)
+    monkeypatch.setattr(Path, "read_text", refused)
+
+    code = cli.main([*command, "--state", str(paths.root)])
+
+    written = capsys.readouterr().err
+    assert code == ExitCode.STATE
+    assert str(paths.root) in written
+    assert written.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["up", "--detach"], ["status"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe",
+        b"{",
+        b'{"version": 1, "slot": 4711, "edgePort": 20000, "createdAt": "2026-01-01T00:00:00Z"}',
+    ],
+    ids=["no text", "no JSON", "no such slot"],
+)
+def test_damaged_state_is_one_line_and_code_four(
+    paths: StatePaths, command: list[str], content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the remedy."""
+    paths.state_file.write_bytes(content)
+    local_holding.sign(paths.lock_file, Role.UP)
+
+    code = cli.main([*command, "--state", str(paths.root)])
+
+    last_line = capsys.readouterr().err.splitlines()[-1]
+    assert code == ExitCode.STATE
+    assert last_line.startswith(f"error: {paths.state_file} is damaged")
+    assert "down --purge" in last_line
+
+
+def test_an_interrupted_up_says_how_to_go_on(
+    paths: StatePaths, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one line."""
+
+    async def interrupted(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(environment, "up", interrupted)
+
+    code = cli.main(["up", "--detach", "--state", str(paths.root)])
+
+    assert code == ExitCode.INTERRUPTED
+    assert capsys.readouterr().err == "error: Interrupted; run it again to go on.\n"
 
 
 def test_a_log_is_printed_as_it_is(paths: StatePaths, capfdbinary: Any) -> None:

@@ -65,6 +65,22 @@ def test_a_terminal_keeps_finished_steps_and_shows_names_literally() -> None:
     assert re.search(r"✓ programs [0-9.]+ s in \[/cache\]", printed)
 
 
+def test_a_detail_that_is_longer_than_the_terminal_is_cut() -> None:
+    """The step keeps its name, and its line is one."""
+    stream = io.StringIO()
+    progress = LiveProgress(Console(file=stream, force_terminal=True, color_system=None, width=40))
+
+    progress.begin("platform")
+    progress.update("waiting for " + "private-llm-operator-" * 5)
+    progress.close()
+
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "\n", stream.getvalue()).splitlines()
+    shown = [line.strip() for line in lines if "waiting" in line]
+    assert shown
+    assert all(re.fullmatch(r"\S platform 0:00:00 waiting for \S+…", line) for line in shown)
+    assert all(len(line) <= 40 for line in shown)
+
+
 def test_a_stream_that_is_no_terminal_gets_plain_lines() -> None:
     """A continuous integration log has no spinner."""
     assert isinstance(display.progress_for(io.StringIO()), PlainProgress)

@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from privatellm.errors import ForbiddenError, InvalidInputError, PrivateLLMError
 from privatellm_cli import application as app
 from privatellm_cli import main as cli
+from privatellm_cli import wording
 from privatellm_cli.errors import (
     EndpointError,
     NoClusterError,
@@ -141,8 +143,12 @@ def test_an_interrupt_of_the_imports_is_a_line_too(tmp_path: Path, interrupted: 
     ("arguments", "named"),
     [
         (["up", "--nonsense"], "--nonsense"),
-        (["up", "--edge-port", "80"], "--edge-port"),
-        (["up", "--edge-port", "many"], "--edge-port"),
+        (["up", "--edge-port", "80"], "'--edge-port': it must be 1024 or more."),
+        (["up", "--edge-port", "many"], "'--edge-port': it must be a whole number."),
+        (["scale", "chat", "--replicas", "3000000000"], "it must be 2147483647 or less."),
+        (["get", "chat", "--kubeconfig"], "--kubeconfig"),
+        (["token", "create", "chat", "--expires-after", "soon"], "such as 720h; got 'soon'."),
+        (["token", "nonsense"], "nonsense"),
         (["status", "-o", "xml"], "xml"),
         (["logs"], "--component"),
         (["nonsense"], "nonsense"),
@@ -168,6 +174,59 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert all(f"  {name} " in printed for name, _ in app.COMMANDS)
     assert "  token " in printed
+
+
+@pytest.mark.parametrize("group", [[], ["token"]], ids=["privatellm", "token"])
+def test_a_group_alone_prints_its_help_as_it_is(
+    group: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The call makes no sense, so the code says so and standard output stays empty."""
+    assert cli.main([*group, "--help"]) == 0
+    asked_for = capsys.readouterr().out
+
+    code = cli.main(group)
+
+    written = capsys.readouterr()
+    assert code == ExitCode.USAGE
+    assert (written.out, written.err) == ("", asked_for)
+
+
+@pytest.mark.parametrize("group", [[], ["token"]], ids=["privatellm", "token"])
+def test_the_summary_of_every_command_fits_a_line(
+    group: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A terminal has 80 columns at least."""
+    cli.main([*group, "--help"])
+
+    assert "..." not in capsys.readouterr().out.replace("[ARGS]...", "")
+
+
+def test_the_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever reports a fault can name it."""
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"privatellm {version('private-llm')}\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Input should be greater than or equal to 1", "it must be 1 or more."),
+        ("Input should be less than or equal to 9", "it must be 9 or less."),
+        (
+            "Input should be a valid number, unable to parse string as a number",
+            "it must be a number.",
+        ),
+        ("Value error, 'xml' is not one of 'json'.", "'xml' is not one of 'json'."),
+        ("No such option: --x", "No such option: --x."),
+        (
+            "No such option: --x (Possible options: --y)",
+            "No such option: --x (Possible options: --y)",
+        ),
+    ],
+)
+def test_a_wrong_value_is_told_in_plain_words(said: str, expected: str) -> None:
+    """A person gives options and no *input*."""
+    assert wording.plain(said) == expected
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from privatellm_cli.commands.token.create import create
 from privatellm_cli.commands.token.list import list_
 from privatellm_cli.commands.token.revoke import revoke
 from privatellm_cli.commands.token.rotate import rotate
+from privatellm_cli.groups import help_when_alone
 
 
 def application() -> typer.Typer:
@@ -13,7 +14,8 @@ def application() -> typer.Typer:
     app = typer.Typer(
         name="token",
         help="Create, list, rotate and revoke keys.",
-        no_args_is_help=True,
+        callback=help_when_alone,
+        invoke_without_command=True,
         rich_markup_mode=None,
     )
     for command, name in (

@@ -13,7 +13,7 @@ from privatellm_cli.display import progress_for
 from privatellm_cli.errors import UsageError
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.keys import KEY_SECONDS, until_issued
-from privatellm_cli.options import InstanceArgument, TimeoutOption, on_cluster
+from privatellm_cli.options import InstanceArgument, TimeoutOption, duration, on_cluster
 
 
 @on_cluster
@@ -35,6 +35,7 @@ def create(  # noqa: PLR0913 - each is an option of the command
         typer.Option(
             "--expires-after",
             metavar="DURATION",
+            callback=duration,
             help="Such as 720h; left out: as long as the platform allows.",
             show_default=False,
         ),
@@ -44,6 +45,7 @@ def create(  # noqa: PLR0913 - each is an option of the command
         typer.Option(
             "--rotate-every",
             metavar="DURATION",
+            callback=duration,
             help="Replace the key by itself, such as every 168h.",
             show_default=False,
         ),
@@ -53,6 +55,7 @@ def create(  # noqa: PLR0913 - each is an option of the command
         typer.Option(
             "--overlap",
             metavar="DURATION",
+            callback=duration,
             help="How long a key that --rotate-every replaced still works.",
             show_default=False,
         ),

@@ -29,7 +29,7 @@ def list_(
     all_namespaces: AllNamespacesOption = False,
     output: OutputOption = Format.TABLE,
 ) -> ExitCode:
-    """List token requests with the public id of their key, its end and its last use."""
+    """List keys by their public id, with their end and their last use."""
 
     async def work(cluster: Cluster) -> None:
         scope = cluster.scope(everywhere=all_namespaces)
