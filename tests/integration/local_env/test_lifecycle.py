@@ -1,12 +1,15 @@
 """An environment's life on the real parts: side by side, crashed, interrupted, stopped."""
 
+import asyncio
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -179,6 +182,107 @@ def _signal_when_ready(state: Path, number: signal.Signals) -> int:
         assert any(line.strip() == READY_LINE for line in up.stdout)
         up.send_signal(number)
         return up.wait(timeout=90)
+
+
+async def test_up_brings_back_what_somebody_took_from_the_cluster(pair: Pair) -> None:
+    """Healthy processes are not enough: `status` looks at the platform, and `up` mends it."""
+    one, state = pair.one, str(pair.one.state)
+    system = ("-n", "private-llm-system")
+    await embedded.kubectl(one, *system, "scale", "deploy/private-llm-operator", "--replicas=0")
+    await embedded.kubectl(one, *system, "delete", "deploy/private-llm-authserver")
+    await embedded.kubectl(one, "delete", "crd", "middlewares.traefik.io")
+
+    document = _status(one)
+    assert document["state"] == "degraded"
+    assert [(part["state"], part["replicas"]) for part in document["platform"]] == [
+        ("unready", 0),
+        ("unready", 0),
+    ]
+    assert embedded.privatellm("status", "--state", state).code == 8
+
+    outcome = embedded.privatellm("up", "--detach", "--no-demo", "--state", state)
+
+    assert outcome.code == 0, outcome.stderr
+    assert "already running" in outcome.stdout
+    document = _status(one)
+    assert document["state"] == "ready"
+    assert [part["readyReplicas"] for part in document["platform"]] == [1, 1]
+    await embedded.kubectl(one, "get", "crd", "middlewares.traefik.io")
+
+
+def test_up_with_nothing_to_do_is_quick(pair: Pair) -> None:
+    """It writes nothing that is there already; the limit leaves room for a busy machine."""
+    began = time.monotonic()
+
+    outcome = embedded.privatellm("up", "--detach", "--no-demo", "--state", str(pair.other.state))
+
+    assert outcome.code == 0
+    assert "already running" in outcome.stdout
+    assert time.monotonic() - began < 10
+
+
+async def test_a_damaged_report_does_not_hide_what_runs(tmp_path: Path) -> None:
+    """`down` stops it all, and `--purge` removes no data from under a process."""
+    state = tmp_path / "damaged"
+    embedded.start(state, "--no-platform")
+    (state / "run" / "status.json").write_bytes(b"\xff{")
+
+    assert embedded.privatellm("status", "--state", str(state)).stdout.startswith("starting")
+    outcome = embedded.privatellm("down", "--purge", "--state", str(state))
+
+    assert outcome.stdout.splitlines() == ["Stopped.", f"Removed {state}."]
+    await _until_no_process(state)
+    assert not state.exists()
+
+
+async def test_an_environment_whose_directory_is_removed_ends(tmp_path: Path) -> None:
+    """Nobody could find its processes any more."""
+    state = tmp_path / "removed"
+    embedded.start(state, "--no-platform")
+
+    shutil.rmtree(state, ignore_errors=True)
+
+    await _until_no_process(state)
+    outcome = embedded.privatellm("down", "--purge", "--state", str(state))
+    assert outcome.code == 0
+
+
+async def test_an_up_that_is_ended_while_it_starts_leaves_no_process(tmp_path: Path) -> None:
+    """Wherever the signal hits: here in the moment in which the supervisor is made."""
+    state = tmp_path / "ended"
+    program = str(Path(sys.executable).with_name("privatellm"))
+    command = [program, "up", "--detach", "--no-platform", "--state", str(state)]
+    lock = state / "run" / "supervisor.lock"
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as up:
+        while not lock.exists():  # noqa: ASYNC110, ASYNC240 - as close to the moment as can be
+            await asyncio.sleep(0)
+        up.send_signal(signal.SIGTERM)
+        _, said = up.communicate(timeout=90)
+
+    assert up.returncode == 130
+    assert said.splitlines()[-1] == "error: Interrupted; run it again to go on."
+    await _until_no_process(state)
+    assert embedded.privatellm("down", "--state", str(state)).stdout.startswith("Nothing runs")
+
+
+def test_down_ends_an_up_that_is_under_way(tmp_path: Path) -> None:
+    """And says that there was something to stop."""
+    state = tmp_path / "under-way"
+    program = str(Path(sys.executable).with_name("privatellm"))
+    command = [program, "up", "--detach", "--no-platform", "--state", str(state)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as up:
+        assert up.stderr is not None
+        assert any(line.startswith("certificates") for line in up.stderr)
+        seen = _status(embedded.Environment(state))
+        outcome = embedded.privatellm("down", "--state", str(state))
+        up.communicate(timeout=90)
+
+    assert seen["state"] == "starting"
+    assert seen["command"]["name"] == "up"
+    assert seen["command"]["pid"] == up.pid
+    assert outcome.stdout.splitlines() == ["Stopped."]
+    assert up.returncode == 130
+    assert _processes_of(state) == []
 
 
 async def test_purging_leaves_nothing(tmp_path: Path) -> None:

@@ -16,6 +16,10 @@ from privatellm_local import environment
 from privatellm_local.paths import StatePaths
 from privatellm_local.processes.holding import Role
 
+NO_SUCH_SLOT = b"""
+{"version": 1, "slot": 4711, "edgePort": 20000, "createdAt": "2026-01-01T00:00:00Z"}
+"""
+
 
 @pytest.fixture
 def paths(tmp_path: Path) -> StatePaths:
