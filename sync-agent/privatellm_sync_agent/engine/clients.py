@@ -12,11 +12,9 @@ from privatellm.kube import KubeClient
 class ClientView(KubeClient):
     """A client that shares another one's session and credentials; only its parent is ever closed."""
 
-    def __init__(
-        self, parent: KubeClient, base_url: str
-    ) -> None:  # shares, so no super().__init__()
-        self._credentials = parent._credentials  # noqa: SLF001 - a view of the same class
-        self._session = parent._session  # noqa: SLF001 - as above
+    def __init__(self, parent: KubeClient, base_url: str) -> None:
+        # Whatever a client has, a view shares: nothing is opened, so its own constructor is not called.
+        vars(self).update(vars(parent))
         self._base_url = base_url.rstrip("/")
 
     @property
