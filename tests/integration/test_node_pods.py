@@ -193,6 +193,24 @@ async def test_a_pod_that_ends_finishes_what_it_has(
         assert (await slow).status_code == 200
 
 
+async def test_a_container_is_told_to_end_when_its_hook_has_been_answered(
+    client: KubeClient, namespace: str, node: HostNode
+) -> None:
+    """A server that is asked by its ``preStop`` hook still serves while it is."""
+    hook = {"preStop": {"httpGet": {"path": "/hook", "port": "http"}}}
+    await client.create(kinds.POD, node.pod(namespace, "web", server(lifecycle=hook)))
+    await client.create(kinds.SERVICE, node.service(namespace, "web"))
+    await ready(client, namespace, "web")
+    url = await url_of(client, namespace, "web")
+
+    async with httpx.AsyncClient(timeout=30) as http:
+        waiting = asyncio.create_task(http.get(f"{url}/until-hook"))
+        await eventually(lambda: _connected(url), what="the waiting request's connection")
+        await client.delete(kinds.POD, "web", namespace)
+
+        assert (await waiting).status_code == 200
+
+
 async def _connected(url: str) -> bool:
     host, port = url.removeprefix("http://").split(":")
     command = ["ss", "-Htn", "state", "established", "dst", host, "dport", f"= :{port}"]

@@ -92,11 +92,11 @@ class HostNode:
     def pod(
         self, namespace: str, name: str, container: dict[str, Any], **spec: Any
     ) -> dict[str, Any]:
-        """Return a Pod of this node."""
+        """Return a Pod of this node, which the Service of that name finds."""
         return {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": name, "namespace": namespace},
+            "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
             "spec": {**self._spec(container), **spec},
         }
 

@@ -1,6 +1,7 @@
 """A program for pods of the host node's tests: an HTTP server that tells who and where it is.
 
-``/`` answers with the pod's name, ``/crash`` ends the process with code 3, ``/slow`` answers after a while.
+``/`` answers with the pod's name, ``/crash`` ends the process with code 3, ``/slow`` answers after a while,
+``/until-hook`` once somebody has asked for ``/hook``.
 It needs POD_IP and POD_NAME, and ends on SIGTERM after finishing what it has.
 """
 
@@ -12,6 +13,10 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PORT = 8000
+HOOK_SECONDS = 20
+
+
+hooked = threading.Event()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -23,6 +28,10 @@ class Handler(BaseHTTPRequestHandler):
             os._exit(3)
         if self.path == "/slow":
             time.sleep(1)
+        if self.path == "/hook":
+            hooked.set()
+        if self.path == "/until-hook" and not hooked.wait(HOOK_SECONDS):
+            os._exit(4)
         body = os.environ["POD_NAME"].encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
