@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
@@ -157,12 +158,19 @@ class World:
 
     @asynccontextmanager
     async def agent(
-        self, name: str = "", service: KubeClient | None = None
+        self, name: str = "", service: KubeClient | None = None, provided: Path | None = None
     ) -> AsyncIterator[Agent]:
-        """Run an agent in this process until the block ends."""
+        """Run an agent in this process until the block ends.
+
+        Args:
+            name: Its name; absent: the world's.
+            service: Client for the service cluster; absent: an administrator's.
+            provided: Directory with the PublishedResources that it applies; absent: it handles the world's.
+        """
         url = f"{self.double.url}/clusters/{self.provider.path}"
         kcp = KubeClient(credentials(url, PROVIDER))
-        settings = AgentSettings(name or self.agent_name, f"test={self.suffix}")
+        selector = "" if provided else f"test={self.suffix}"
+        settings = AgentSettings(name or self.agent_name, selector, provided=provided)
         home = await find_home(kcp, self.export)
         agent = Agent(settings, service=service or self.service, kcp=kcp, home=home)
         task = asyncio.create_task(agent.run())
