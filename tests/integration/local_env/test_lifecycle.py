@@ -156,7 +156,8 @@ def test_a_taken_edge_port_is_one_clear_line(pair: Pair) -> None:
 
     assert outcome.code == 5
     last_line = outcome.stderr.splitlines()[-1]
-    assert last_line.startswith(f"error: Port {port} for the edge is taken by another program")
+    assert last_line.startswith(f"error: Port {port} for the edge is taken by ")
+    assert f"(process {os.getpid()})" in last_line
     assert "--edge-port N" in last_line
     assert _processes_of(pair.other.state) == []
     embedded.start(pair.other.state, "--no-demo")
