@@ -83,12 +83,13 @@ def say(text: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM, then for as long as the model server listens."""
     settings = parse_arguments(sys.argv[1:] if argv is None else argv)
-    told = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: told.set())
+    # Blocked before any thread starts and waited for, so that no thread takes it and none can miss it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     with DrainServer(settings) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         say(f"listening on {settings.host}:{settings.port}")
-        told.wait()
+        signal.sigwait({signal.SIGTERM})
+        say("told to end; staying for as long as the server listens")
         while is_listening(settings):
             time.sleep(LOOK_SECONDS)
         server.shutdown()
