@@ -43,7 +43,7 @@ class PortalContent(Group):
     """Where in the portal's navigation the lists hang: below a namespace of an account. Newer portals call
     it `main.core_platform-mesh_io_account.core_namespace`."""
 
-    replicas: tuple[Annotated[int, Field(ge=0)], ...] = (1, 2, 3)
+    replica_choices: tuple[Annotated[int, Field(ge=0)], ...] = (1, 2, 3)
     """Replicas that the form offers; empty: the form does not ask, and an instance gets one."""
 
     key_lifetimes: tuple[Annotated[str, Field(pattern=r"^([0-9]+(h|m|s))+$")], ...] = ()

@@ -41,7 +41,7 @@ OTHERS: dict[tuple[str, ...], Any] = {
     ("content", "internalUrl"): "http://a/b",
     ("content", "logoUrl"): "https://a/b",
     ("content", "keyLifetimes"): ["720h"],
-    ("content", "replicas"): [7],
+    ("content", "replicaChoices"): [7],
 }
 
 REMOTE = {"enabled", "name", "entity", "delivery", "path", "internalUrl"}

@@ -168,7 +168,7 @@ def test_the_form_offers_what_the_platform_offers(helm: Helm) -> None:
     values = {
         "catalogue": {"models": {"mine": {}, "phi-2": {}}},
         "limits": {"maxReplicas": 2},
-        "portal": {"content": {"replicas": [0, 1, 2, 5], "keyLifetimes": ["720h"]}},
+        "portal": {"content": {"replicaChoices": [0, 1, 2, 5], "keyLifetimes": ["720h"]}},
     }
 
     found = served(helm, values)
@@ -183,7 +183,7 @@ def test_the_form_offers_what_the_platform_offers(helm: Helm) -> None:
 
 def test_the_form_asks_for_nothing_that_has_no_list(helm: Helm) -> None:
     """An empty text is no duration, no number and no model; left out, the type's default holds."""
-    values = {"catalogue": {"enabled": False}, "portal": {"content": {"replicas": []}}}
+    values = {"catalogue": {"enabled": False}, "portal": {"content": {"replicaChoices": []}}}
 
     found = served(helm, values)
 

@@ -9,7 +9,7 @@ Takes files (.Files), content (values), models (names), and maxReplicas (a numbe
 {{- $content := .content }}
 {{- $secrets := dict "apiGroup" $content.secrets.group "version" $content.secrets.version "entityCollection" $content.secrets.plural "entity" $content.secrets.kind }}
 {{- $replicas := list }}
-{{- range $content.replicas }}
+{{- range $content.replicaChoices }}
   {{- if or (not $.maxReplicas) (le (int .) (int $.maxReplicas)) }}
     {{- $replicas = append $replicas (int . | toString) }}
   {{- end }}
