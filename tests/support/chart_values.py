@@ -152,7 +152,14 @@ _OTHERS: dict[tuple[str, ...], Any] = {
     ("edge", "corsOrigins"): ["https://chat.example"],
     ("edge", "middlewareSeparator"): "-",
     ("tokens", "longestLife"): "2160h",
+    ("portal", "path"): "/portal/content.json",
+    ("portal", "content", "logoUrl"): "https://logo.example",
+    ("portal", "content", "keyLifetimes"): ["720h"],
+    ("portal", "content", "replicaChoices"): [7],
     ("metrics", "serviceMonitor", "interval"): "7s",
+    ("metrics", "alerts", "runbooks"): "https://docs.example/runbooks",
+    ("otel", "endpoint"): "http://otel.example:4317",
+    ("otel", "samplingPercent"): 50,
     ("catalogue", "models"): {"mine": {"source": {"url": "https://hub.example/mine.gguf"}}},
 }
 """Where a text of the schema's pattern says more than ``other``."""
@@ -160,9 +167,12 @@ _OTHERS: dict[tuple[str, ...], Any] = {
 
 def context_of(leaf: Entry) -> dict[str, Any]:
     """Return the values without which this one has no effect."""
-    of_monitoring = leaf.path[:2] in (("metrics", "serviceMonitor"), ("metrics", "alerts"))
-    if of_monitoring and leaf.path[2] != "enabled":
+    if leaf.path[0] == "metrics" and len(leaf.path) > 2 and leaf.path[2] != "enabled":
         return {"metrics": {leaf.path[1]: {"enabled": True}}}
+    if leaf.path[0] == "otel" and leaf.path[1] != "endpoint":
+        return {"otel": {"endpoint": "http://otel.example:4317", "headersSecret": {"name": "mine"}}}
+    if leaf.path[0] == "portal" and leaf.path != ("portal", "enabled"):
+        return {"portal": {"enabled": True}}
     return _CONTEXTS.get(leaf.path, {})
 
 

@@ -64,6 +64,7 @@ CASES: dict[str, dict[str, Any]] = {
         "watch": {"namespaces": ["default"]},
         "rbac": {"secretsInAllNamespaces": True},
     },
+    "portal": {"portal": {**POD, "enabled": True, "replicas": 2, "ingressAnnotations": {"a": "b"}}},
     "no peers": {"edge": {"namespaces": []}, "metrics": {"scraperNamespaces": []}},
 }
 
@@ -107,7 +108,8 @@ async def test_the_chart_fits_the_restricted_pod_security(
     metadata = {"name": "dry-run-restricted", "labels": label}
     manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     await client.apply(kinds.NAMESPACE, manifest, field_manager="tests")
-    objects = release.helm.template({}, namespace="dry-run-restricted")
+    values = {"portal": {"enabled": True}}
+    objects = release.helm.template(values, namespace="dry-run-restricted")
     deployments = [item for item in objects if item["kind"] == "Deployment"]
 
     answer = await kubectl(
@@ -116,6 +118,6 @@ async def test_the_chart_fits_the_restricted_pod_security(
         objects=deployments,
     )
 
-    assert len(deployments) == 3
+    assert len(deployments) == 4
     assert answer.returncode == 0, answer.stderr
     assert answer.stderr == ""
