@@ -25,9 +25,6 @@ RUN_DISK_BYTES = GIBIBYTE
 BUILD_MEMORY_BYTES = 2560 * MEBIBYTE
 """Linking kube-apiserver while a second package compiles."""
 
-BUILD_DISK_BYTES = 6 * GIBIBYTE
-"""Go's module cache (1 GB), its build cache (4 GB) and the programs (350 MB)."""
-
 MACHINES = {"x86_64", "aarch64"}
 """Machines that all the binary packages exist for."""
 

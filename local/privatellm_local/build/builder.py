@@ -142,9 +142,7 @@ async def _build_all(
     _remove_leftovers(cache)
     environment = toolchain.environment(chain, cache, variables)
     names = ", ".join(program.name for program in todo)
-    machine.require_memory(machine.BUILD_MEMORY_BYTES, f"Building {names}")
-    for directory, needed in _disk_needs(cache).items():
-        machine.require_disk(directory, needed, f"Building {names}")
+    _require_room(f"Building {names}", cache)
     for program in todo:
         if kept.place(cache, chain.version, program).exists():
             progress.note(f"the cached {program.name} is not what was built; it is built again")
@@ -152,10 +150,14 @@ async def _build_all(
         f"building {names} from source; this happens once and takes {_expected(todo)} on two cores "
         f"(log: {_log(cache)})"
     )
-    for position, program in enumerate(todo, start=1):
-        state = BuildState(program.name, position, len(todo))
-        target = kept.place(cache, chain.version, program)
-        await _Build(program, target, chain, environment, _log(cache)).run(state, progress)
+    try:
+        for position, program in enumerate(todo, start=1):
+            state = BuildState(program.name, position, len(todo))
+            target = kept.place(cache, chain.version, program)
+            await _Build(program, target, chain, environment, _log(cache)).run(state, progress)
+    finally:
+        # Go leaves gibibytes behind when it is told to end; of a killed build the next one clears them.
+        shutil.rmtree(toolchain.scratch(cache), ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +244,12 @@ def complaint_of(outcome: commands.Outcome) -> str:
 
 def _expected(todo: Sequence[Program]) -> str:
     return f"{sum(program.minutes for program in todo):.0f} minutes or more"
+
+
+def _require_room(purpose: str, cache: CachePaths) -> None:
+    machine.require_memory(machine.BUILD_MEMORY_BYTES, purpose)
+    for directory, needed in _disk_needs(cache).items():
+        machine.require_disk(directory, needed, purpose)
 
 
 def _disk_needs(cache: CachePaths) -> Mapping[Path, int]:

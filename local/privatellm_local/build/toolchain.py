@@ -61,9 +61,9 @@ FIXED_SETTINGS = {
 GIBIBYTE = 1024 * 1024 * 1024
 
 PLACES = {
-    "GOCACHE": ("build", 3 * GIBIBYTE),
-    "GOMODCACHE": ("mod", 2 * GIBIBYTE),
-    "GOTMPDIR": ("tmp", GIBIBYTE),
+    "GOCACHE": ("build", 4 * GIBIBYTE),
+    "GOMODCACHE": ("mod", GIBIBYTE),
+    "GOTMPDIR": ("tmp", 3 * GIBIBYTE),
     "TMPDIR": ("tmp", 0),
     "GOPATH": ("path", 0),
     "XDG_CONFIG_HOME": ("config", 0),

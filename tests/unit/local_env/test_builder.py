@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
+from privatellm_local import machine
 from privatellm_local.build import builder, commands, kept, programs, toolchain
 from privatellm_local.build.output import BuildState
 from privatellm_local.build.programs import HELM, HELM_VERSION, PROGRAMS, Program
@@ -17,6 +19,17 @@ from privatellm_local.machine import GIBIBYTE
 from privatellm_local.paths import CachePaths
 from privatellm_local.processes import identity
 from privatellm_local.progress import SilentProgress
+
+
+class Told(SilentProgress):
+    """Progress that remembers its notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    @override
+    def note(self, message: str) -> None:
+        self.notes.append(message)
 
 
 def _executables(directory: Path, names: list[str]) -> None:
@@ -277,6 +290,23 @@ async def test_a_failed_build_names_program_cause_and_log_and_leaves_nothing(
     assert str(log) in str(caught.value)
     assert "broken/missing" in log.read_text()
     assert not target.exists()
+
+
+async def test_a_build_that_ends_leaves_no_scratch_files(
+    broken: Program, chain: Toolchain, cache: CachePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Go leaves its own behind when it is told to end; and a damaged program is told of."""
+    monkeypatch.setattr(builder, "LIST_ATTEMPTS", 1)
+    monkeypatch.setattr(machine, "BUILD_MEMORY_BYTES", 0)
+    monkeypatch.setattr(toolchain, "PLACES", {k: (d, 0) for k, (d, _) in toolchain.PLACES.items()})
+    _truncate(_built(cache, chain, broken))
+    progress = Told()
+
+    with pytest.raises(BuildError):
+        await builder.ensure_built((broken,), cache, progress, {"PATH": "/usr/bin"})
+
+    assert not toolchain.scratch(cache).exists()
+    assert any("cached broken is not what was built" in note for note in progress.notes)
 
 
 async def test_leftovers_of_a_killed_build_are_removed(cache: CachePaths) -> None:
