@@ -7,34 +7,21 @@ workers' numbers and hands them to prometheus-client when it is asked, through :
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
 from typing import Final, Protocol
 
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
+from privatellm.telemetry.distribution import cumulative
+from privatellm.telemetry.exposition import counter_of, gauge_of, histogram_of
+from privatellm.telemetry.families import authserver as families
 from privatellm_authserver import clocks
 from privatellm_authserver.clocks import Moment, Uptime
 from privatellm_authserver.decision import Reason
 from privatellm_authserver.reports import ALLOWED_LABEL, KEYS_PER_REPORT, Report, Totals
 
-DURATION_BUCKETS: Final = (
-    0.000_002,
-    0.000_005,
-    0.000_01,
-    0.000_02,
-    0.000_05,
-    0.000_1,
-    0.000_5,
-    0.001,
-    0.01,
-)
+DURATION_BUCKETS: Final = families.DECISION_SECONDS.buckets
 """Upper bounds in seconds; a decision takes a few microseconds."""
 
 
@@ -127,44 +114,28 @@ class FleetCollector(Collector):
 
 
 def _counters(totals: Totals) -> Iterator[Metric]:
-    decisions = CounterMetricFamily(
-        "private_llm_auth_decisions", "Decisions by outcome.", labels=["reason"]
-    )
+    decisions = counter_of(families.DECISIONS)
     for label in (ALLOWED_LABEL, *(reason.value for reason in Reason)):
         decisions.add_metric([label], totals.decisions.get(label, 0))
     yield decisions
-    yield HistogramMetricFamily(
-        "private_llm_auth_decision_duration_seconds",
-        f"Time of a decision, measured for one in {TIMED_EVERY}.",
-        buckets=_buckets(totals.durations),
-        sum_value=totals.duration_sum,
-    )
-    yield CounterMetricFamily(
-        "private_llm_auth_relists", "Times all verifiers were listed.", totals.relists
-    )
-    yield CounterMetricFamily(
-        "private_llm_auth_watch_failures",
-        "Times a list or watch of verifiers failed.",
-        totals.watch_failures,
-    )
-
-
-def _buckets(durations: Sequence[int]) -> list[tuple[str, float]]:
-    counts = durations or (0,) * (len(DURATION_BUCKETS) + 1)
-    bounds = (*map(str, DURATION_BUCKETS), "+Inf")
-    return [(bound, float(count)) for bound, count in zip(bounds, accumulate(counts), strict=True)]
+    durations = histogram_of(families.DECISION_SECONDS)
+    counts = totals.durations or (0,) * (len(DURATION_BUCKETS) + 1)
+    durations.add_metric([], cumulative(DURATION_BUCKETS, counts), totals.duration_sum)
+    yield durations
+    for family, value in (
+        (families.RELISTS, totals.relists),
+        (families.WATCH_FAILURES, totals.watch_failures),
+    ):
+        counter = counter_of(family)
+        counter.add_metric([], value)
+        yield counter
 
 
 def _gauges(workers: Sequence[WorkerView], uptime: float) -> Iterator[Metric]:
-    ages = _gauge("index_age_seconds", "Time since a worker's index was known to be current.")
-    tokens = _gauge("index_tokens", "Keys in a worker's index.")
-    revoked = _gauge("index_revoked", "Revoked keys that a worker remembers.")
-    rejected = _gauge("rejected_verifiers", "Secrets in the token namespace that are not trusted.")
-    skew = _gauge("clock_skew_seconds", "How far our clock is ahead of the API server's.")
-    up = _gauge("worker_up", "Whether a worker runs and reports.")
-    restarts = CounterMetricFamily(
-        "private_llm_auth_worker_restarts", "Times a worker was started again.", labels=["worker"]
-    )
+    ages, skew = gauge_of(families.INDEX_AGE), gauge_of(families.CLOCK_SKEW)
+    tokens, revoked = gauge_of(families.INDEX_TOKENS), gauge_of(families.INDEX_REVOKED)
+    rejected, up = gauge_of(families.REJECTED), gauge_of(families.WORKER_UP)
+    restarts = counter_of(families.WORKER_RESTARTS)
     for worker in workers:
         label, report = [str(worker.number)], worker.report
         up.add_metric(label, float(report is not None))
@@ -179,7 +150,3 @@ def _gauges(workers: Sequence[WorkerView], uptime: float) -> Iterator[Metric]:
         if report.seconds_ahead is not None:
             skew.add_metric(label, report.seconds_ahead)
     yield from (ages, skew, tokens, revoked, rejected, up, restarts)
-
-
-def _gauge(name: str, text: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"private_llm_auth_{name}", text, labels=["worker"])

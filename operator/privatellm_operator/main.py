@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import sys
 
 import structlog
@@ -10,6 +11,8 @@ from privatellm.backend_keys import PlatformKey
 from privatellm.errors import InvalidInputError, PrivateLLMError
 from privatellm.kube import KubeClient
 from privatellm.telemetry.logs import configure_logging
+from privatellm.telemetry.tracing import open_sink
+from privatellm_operator.observing.passes import NotingClient
 from privatellm_operator.process import OperatorProcess
 from privatellm_operator.settings import Settings
 
@@ -44,16 +47,22 @@ async def serve(settings: Settings) -> None:
     """Run one operator process until it is asked to stop.
 
     Raises:
-        InvalidInputError: when the platform key or the way to the cluster is missing.
+        InvalidInputError: when the platform key or the way to the cluster is missing, or when the
+            environment wants traces to be sent in a way that we do not know.
         PrivateLLMError: when the process cannot go on.
         OSError: when the listener's address cannot be bound.
     """
     platform_key = PlatformKey.read(settings.tokens.platform_key_file)
-    async with (
-        await KubeClient.connect() as client,
-        await KubeClient.connect(connection_limit=0) as watch_client,
-    ):
-        await OperatorProcess(settings, platform_key, client, watch_client).run()
+    spans = open_sink("private-llm-operator", os.environ)
+    try:
+        async with (
+            await NotingClient.connect() as client,
+            await KubeClient.connect(connection_limit=0) as watch_client,
+        ):
+            await OperatorProcess(settings, platform_key, client, watch_client, spans).run()
+    finally:
+        if spans is not None:
+            spans.close()
 
 
 if __name__ == "__main__":

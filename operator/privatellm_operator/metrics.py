@@ -1,13 +1,20 @@
-"""What the operator measures about itself, in Prometheus' terms."""
+"""What the operator measures about itself and its objects, in Prometheus' terms.
+
+What happens is counted here; how objects are is read off the world when somebody scrapes
+(:mod:`privatellm_operator.observing.figures`), and what model servers say about themselves is kept by who
+asks them (:mod:`privatellm_operator.observing.scraping`).
+"""
 
 import math
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.registry import Collector
 
 from privatellm.kube import KubeClient
+from privatellm.telemetry.exposition import counter_in, gauge_in, histogram_in
+from privatellm.telemetry.families import operator as families
+from privatellm_operator.observing.fetched import EndedFetch, FetchResult
 from privatellm_operator.queue import Key, WorkQueue
-
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics:
@@ -15,31 +22,21 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._passes = Counter(
-            "private_llm_reconcile_total",
-            "Passes by kind and result.",
-            ("kind", "result"),
-            registry=self.registry,
-        )
-        self._durations = Histogram(
-            "private_llm_reconcile_seconds",
-            "Duration of passes.",
-            ("kind",),
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        self._depth = Gauge(
-            "private_llm_queue_depth", "Objects that wait for a pass.", registry=self.registry
-        )
-        self._leading = Gauge(
-            "private_llm_leading", "1 while this process holds the Lease.", registry=self.registry
-        )
-        self._skew = Gauge(
-            "private_llm_clock_skew_seconds",
-            "How far our clock is ahead of the API server's; NaN before its first answer.",
-            registry=self.registry,
-        )
+        self.is_leading = False
+        self._passes = counter_in(self.registry, families.PASSES)
+        self._durations = histogram_in(self.registry, families.PASS_SECONDS)
+        self._depth = gauge_in(self.registry, families.QUEUE_DEPTH)
+        self._oldest = gauge_in(self.registry, families.QUEUE_OLDEST)
+        self._leading = gauge_in(self.registry, families.LEADING)
+        self._skew = gauge_in(self.registry, families.CLOCK_SKEW)
         self._skew.set(math.nan)
+        self._time_to_ready = histogram_in(self.registry, families.TIME_TO_READY)
+        self._fetches = counter_in(self.registry, families.FETCHES)
+        self._fetch_bytes = counter_in(self.registry, families.FETCH_BYTES)
+        self._fetch_seconds = histogram_in(self.registry, families.FETCH_SECONDS)
+        self._revocation_lag = histogram_in(self.registry, families.REVOCATION_LAG)
+        for result in FetchResult:
+            self._fetches.labels(result.value)
 
     def __call__(self, key: Key, result: str, seconds: float) -> None:
         """Count one pass."""
@@ -47,8 +44,9 @@ class Metrics:
         self._durations.labels(key.kind.name).observe(seconds)
 
     def watch(self, queue: WorkQueue) -> None:
-        """Read the queue's depth whenever somebody scrapes."""
+        """Read how much waits in the queue, and how long, whenever somebody scrapes."""
         self._depth.set_function(lambda: float(len(queue)))
+        self._oldest.set_function(lambda: queue.oldest)
 
     def compare_clocks(self, client: KubeClient) -> None:
         """Read from the client by how much our clock is ahead whenever somebody scrapes."""
@@ -58,9 +56,29 @@ class Metrics:
 
         self._skew.set_function(ahead)
 
+    def show(self, collector: Collector) -> None:
+        """Let a collector speak at each scrape."""
+        self.registry.register(collector)
+
     def lead(self, *, leading: bool) -> None:
         """Note whether this process does the work."""
+        self.is_leading = leading
         self._leading.set(float(leading))
+
+    def became_ready(self, occasion: str, seconds: float) -> None:
+        """Note how long an order took, by what it was: ``created`` or ``changed``."""
+        self._time_to_ready.labels(occasion).observe(seconds)
+
+    def fetch_ended(self, fetch: EndedFetch) -> None:
+        """Count a fetch of an instance's pod."""
+        self._fetches.labels(fetch.result.value).inc()
+        if fetch.result is FetchResult.FETCHED:
+            self._fetch_bytes.inc(fetch.size_bytes)
+            self._fetch_seconds.observe(fetch.seconds)
+
+    def revoked(self, seconds: float) -> None:
+        """Note how long one pod of the ForwardAuth service let a key live after its end."""
+        self._revocation_lag.observe(seconds)
 
     def text(self) -> bytes:
         """Return the exposition format."""

@@ -19,7 +19,8 @@ from privatellm.backend_keys import PlatformKey
 from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.lease import Lease, LeaseSettings
-from privatellm_operator.context import ProcessContext
+from privatellm.telemetry.tracing import SpanSink
+from privatellm_operator.context import ProcessContext, utc_now
 from privatellm_operator.fetches import ASK_SECONDS
 from privatellm_operator.handlers.arrivals import Arrivals
 from privatellm_operator.handlers.login import add_login
@@ -28,6 +29,9 @@ from privatellm_operator.handlers.registry import build_registry, build_settings
 from privatellm_operator.last_use import LastUsePoll
 from privatellm_operator.listener import Listener, Readiness
 from privatellm_operator.metrics import Metrics
+from privatellm_operator.observing.figures import WorldCollector
+from privatellm_operator.observing.journal import Journal
+from privatellm_operator.observing.scraping import ModelScraper
 from privatellm_operator.periodic import (
     ask_fetches,
     enqueue_catalogue,
@@ -64,6 +68,7 @@ class OperatorProcess:
         platform_key: PlatformKey,
         client: KubeClient,
         watch_client: KubeClient,
+        spans: SpanSink | None = None,
     ) -> None:
         """Put the parts together; nothing is started or asked yet.
 
@@ -72,15 +77,18 @@ class OperatorProcess:
             platform_key: The secret that backend keys derive from.
             client: For passes.
             watch_client: For watches of our own, each of which holds a connection.
+            spans: Where traces go; ``None`` when nobody wants them.
         """
         self._settings = settings
         self._metrics = Metrics()
         self._readiness = Readiness()
         self._listener = Listener(self._readiness, self._metrics)
-        self._queue = WorkQueue(observer=self._metrics)
-        self._metrics.watch(self._queue)
-        self._metrics.compare_clocks(client)
-        self._context = ProcessContext(client, settings, platform_key, World(), self._queue)
+        world = World()
+        journal = Journal(world, self._metrics, utc_now, spans)
+        self._queue = WorkQueue(observer=self._metrics, frame=journal.frame)
+        self._context = ProcessContext(client, settings, platform_key, world, self._queue)
+        self._scraper = ModelScraper(self._context)
+        self._show_metrics(client, world)
         self._arrivals = Arrivals(
             self._context.world, self._queue, routing.platform_key(settings.pod.namespace)
         )
@@ -91,6 +99,13 @@ class OperatorProcess:
         self._lease = Lease(client, _lease_settings(settings))
         self._stop = asyncio.Event()
         self._stop_kopf = asyncio.Event()
+
+    def _show_metrics(self, client: KubeClient, world: World) -> None:
+        metrics = self._metrics
+        metrics.watch(self._queue)
+        metrics.compare_clocks(client)
+        metrics.show(WorldCollector(world, lambda: metrics.is_leading))
+        metrics.show(self._scraper)
 
     async def run(self) -> None:
         """Run until SIGTERM or SIGINT.
@@ -155,6 +170,9 @@ class OperatorProcess:
         if self._settings.last_use.seconds:
             polls = every(self._settings.last_use.seconds, self._last_use.poll)
             others.append(asyncio.create_task(polls))
+        if self._settings.model_metrics.seconds:
+            rounds = every(self._settings.model_metrics.seconds, self._scraper.scrape)
+            others.append(asyncio.create_task(rounds))
         events = asyncio.create_task(self._follow_events())
         stopped = asyncio.create_task(self._stop.wait())
         done, _ = await asyncio.wait(

@@ -9,6 +9,7 @@ was planned before is forgotten when it starts. The queue does not know what a p
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -86,14 +87,28 @@ def ignore_pass(_key: Key, _result: str, _seconds: float) -> None:
     """Take no note of a pass."""
 
 
+PassFrame = Callable[[Key], AbstractContextManager[None]]
+"""What is around each pass, such as a trace; it sees the pass fail, and lets the failure pass."""
+
+
+def no_frame(_key: Key) -> AbstractContextManager[None]:
+    """Put nothing around a pass."""
+    return nullcontext()
+
+
 class WorkQueue:
     """Keys in need of a pass, and the workers that do the passes."""
 
     def __init__(
-        self, *, backoff: Backoff | None = None, observer: PassObserver = ignore_pass
+        self,
+        *,
+        backoff: Backoff | None = None,
+        observer: PassObserver = ignore_pass,
+        frame: PassFrame = no_frame,
     ) -> None:
         self._backoff = backoff or Backoff()
         self._observer = observer
+        self._frame = frame
         self._turns: Turns[Key] = Turns(lambda key: key.namespace)
         self._failures: dict[Key, int] = {}
         self._open = asyncio.Event()
@@ -108,6 +123,11 @@ class WorkQueue:
     def is_idle(self) -> bool:
         """Whether no key waits for a worker and no worker is busy."""
         return self._turns.is_idle
+
+    @property
+    def oldest(self) -> float:
+        """Seconds that the longest waiting key has waited."""
+        return self._turns.oldest
 
     def add(self, key: Key) -> None:
         """Ask for a pass over ``key`` as soon as a worker is free."""
@@ -162,7 +182,8 @@ class WorkQueue:
         started = asyncio.get_running_loop().time()
         failed = False
         try:
-            delay = await reconciler.reconcile(key)
+            with self._frame(key):
+                delay = await reconciler.reconcile(key)
             self._failures.pop(key, None)
             result = "success"
         except Exception as error:  # noqa: BLE001 - one broken object must not end its worker

@@ -144,6 +144,16 @@ class LastUseSettings(BaseSettings):
     """The authserver's admin port."""
 
 
+class ModelMetricsSettings(BaseSettings):
+    """How the operator learns what model servers measure."""
+
+    model_config = SettingsConfigDict(env_prefix=f"{PREFIX}MODEL_METRICS_", frozen=True)
+
+    seconds: float = Field(default=30.0, ge=0)
+    """Seconds between two questions to each model server for its figures; longer when there are so many
+    servers that more than 25 a second would have to be asked. 0: never ask."""
+
+
 class NodeClass(BaseModel):
     """Where the servers of some models run; the fields are those of a pod's spec."""
 
@@ -310,6 +320,7 @@ class Settings(BaseModel):
     edge: EdgeSettings = Field(default_factory=EdgeSettings)
     tokens: TokenSettings = Field(default_factory=TokenSettings)
     last_use: LastUseSettings = Field(default_factory=LastUseSettings)
+    model_metrics: ModelMetricsSettings = Field(default_factory=ModelMetricsSettings)
     servers: ServerSettings = Field(default_factory=ServerSettings)
     cache: CacheSettings = Field(default_factory=CacheSettings)
     caps: CapSettings = Field(default_factory=CapSettings)
@@ -341,6 +352,7 @@ GROUPS: tuple[type[BaseSettings], ...] = (
     EdgeSettings,
     TokenSettings,
     LastUseSettings,
+    ModelMetricsSettings,
     ServerSettings,
     CacheSettings,
     CapSettings,

@@ -74,7 +74,9 @@ async def run(flags: Flags) -> None:
         readiness = Readiness(agent)
         async with (
             listeners.probes(flags.health, readiness),
-            listeners.metrics(flags.metrics, registry_of(agent)),
+            listeners.metrics(
+                flags.metrics, registry_of(agent, lambda: readiness.state == "leading")
+            ),
         ):
             await _lead(flags, service, agent, readiness)
 

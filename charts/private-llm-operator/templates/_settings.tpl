@@ -14,6 +14,12 @@ PRIVATE_LLM_LOG_LEVEL: {{ .Values.logs.level | quote }}
 {{- if .Values.extraCA.configMapName }}
 SSL_CERT_FILE: /extra-ca/ca.crt
 {{- end }}
+{{- with .Values.otel.endpoint }}
+OTEL_EXPORTER_OTLP_ENDPOINT: {{ . | quote }}
+OTEL_EXPORTER_OTLP_PROTOCOL: {{ $.Values.otel.protocol | quote }}
+OTEL_TRACES_SAMPLER: parentbased_traceidratio
+OTEL_TRACES_SAMPLER_ARG: {{ divf $.Values.otel.samplingPercent 100 | quote }}
+{{- end }}
 {{- with .Values.proxy.http }}
 HTTP_PROXY: {{ . | quote }}
 {{- end }}
@@ -44,6 +50,7 @@ PRIVATE_LLM_INGRESS_ANNOTATIONS: {{ . | toJson | quote }}
 PRIVATE_LLM_LAST_USE_SECONDS: {{ .Values.tokens.lastUseSeconds | int | quote }}
 PRIVATE_LLM_LAST_USE_SELECTOR: app.kubernetes.io/name={{ include "private-llm.authserver" . }},app.kubernetes.io/instance={{ .Release.Name }}
 PRIVATE_LLM_LAST_USE_PORT: "8091"
+PRIVATE_LLM_MODEL_METRICS_SECONDS: {{ .Values.metrics.modelSeconds | int | quote }}
 {{- with .Values.tokens.longestLife }}
 PRIVATE_LLM_LONGEST_TOKEN_LIFE: {{ . | quote }}
 {{- end }}
@@ -116,6 +123,14 @@ PRIVATE_LLM_AUDIT_LINES_PER_SECOND: {{ .Values.authserver.auditLinesPerSecond | 
 {{- range $name, $value := merge $own $common }}
 - name: {{ $name }}
   value: {{ $value | quote }}
+{{- end }}
+{{- $otel := .root.Values.otel }}
+{{- if and $otel.endpoint $otel.headersSecret.name }}
+- name: OTEL_EXPORTER_OTLP_HEADERS
+  valueFrom:
+    secretKeyRef:
+      name: {{ $otel.headersSecret.name }}
+      key: {{ $otel.headersSecret.key | quote }}
 {{- end }}
 {{- with .extra }}
 {{ toYaml . }}

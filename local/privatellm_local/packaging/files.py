@@ -8,6 +8,7 @@ import yaml
 
 from privatellm.api import crds
 from privatellm.catalogue import default_directory
+from privatellm.telemetry.reference import metrics_page
 from privatellm_local.edge.definitions import definitions
 from privatellm_local.packaging.admission import policies_template
 from privatellm_local.packaging.api_reference import api_page
@@ -35,6 +36,7 @@ def generated_files() -> dict[PurePosixPath, str]:
     return {
         **{path: text for chart in CHARTS for path, text in _of_values(chart).items()},
         PurePosixPath("docs/reference/api.md"): api_page(),
+        PurePosixPath("docs/reference/metrics.md"): metrics_page(),
         files / "admission-policies.yaml": _HEADER + policies_template(),
         **{chart.directory / "files" / "portal-views.json": _portal_views() for chart in SHOWN},
         **{files / "crds" / name: text for name, text in _crds().items()},

@@ -1,4 +1,4 @@
-"""Values of our own parts: images, operator, ForwardAuth service, and how they are seen and reached."""
+"""Values of our own parts: images, operator, ForwardAuth service, and how they are reached."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,12 +8,10 @@ from privatellm_local.packaging.placement import Placement, Resources
 from privatellm_local.packaging.value_types import (
     Address,
     Count,
-    Duration,
     FilledLine,
     Group,
     Host,
     Member,
-    Namespace,
     OptionalName,
     Percentage,
     Reference,
@@ -165,52 +163,6 @@ class Authserver(Placement):
 
     extra_env: tuple[EnvironmentVariable, ...] = ()
     """Further variables of the container."""
-
-
-class ServiceMonitor(Group):
-    """Scraping by the Prometheus operator."""
-
-    enabled: bool = False
-    """Render ServiceMonitors; the cluster must have the kind."""
-
-    interval: Duration = "30s"
-    """How often metrics are read."""
-
-    labels: Texts
-    """Labels by which your Prometheus selects them."""
-
-
-class Alerts(Group):
-    """Alerts for the Prometheus operator."""
-
-    enabled: bool = False
-    """Render a PrometheusRule; the cluster must have the kind."""
-
-    labels: Texts
-    """Labels by which your Prometheus selects it."""
-
-
-class Metrics(Group):
-    """What is measured, and who may read it."""
-
-    scraper_namespaces: tuple[Namespace, ...] = ("monitoring",)
-    """Namespaces whose pods may read metrics."""
-
-    service_monitor: ServiceMonitor = ServiceMonitor()
-    """Scraping by the Prometheus operator."""
-
-    alerts: Alerts = Alerts()
-    """Alerts for the Prometheus operator."""
-
-
-class Logs(Group):
-    """How our processes speak."""
-
-    format: Literal["json", "console"] = "json"
-    """JSON lines or columns."""
-
-    level: Literal["debug", "info", "warning", "error", "critical"] = "info"
-    """Lowest level that is written."""
 
 
 class ExtraCa(Group):

@@ -14,9 +14,9 @@ from privatellm_local.packaging.part_values import (
     ExtraCa,
     Image,
     ImageGlobals,
-    ServiceMonitor,
 )
 from privatellm_local.packaging.placement import Placement, PodSecurityContext, Resources
+from privatellm_local.packaging.telemetry_values import ServiceMonitor
 from privatellm_local.packaging.value_types import (
     FilledLine,
     Group,

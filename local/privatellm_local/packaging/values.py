@@ -16,8 +16,6 @@ from privatellm_local.packaging.part_values import (
     ExtraCa,
     Global,
     Image,
-    Logs,
-    Metrics,
     Operator,
     Proxy,
     Tls,
@@ -37,6 +35,7 @@ from privatellm_local.packaging.service_values import (
     Tokens,
     Watch,
 )
+from privatellm_local.packaging.telemetry_values import Logs, Metrics, Otel
 from privatellm_local.packaging.value_types import (
     FilledLine,
     Group,
@@ -184,6 +183,9 @@ class Values(Group):
 
     metrics: Metrics = Metrics()
     """What is measured, and who may read it."""
+
+    otel: Otel = Otel()
+    """Traces, sent by OTLP."""
 
     logs: Logs = Logs()
     """How our processes speak."""

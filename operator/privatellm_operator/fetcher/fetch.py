@@ -35,11 +35,19 @@ WAIT_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A verified file."""
+    """A verified file.
+
+    Attributes:
+        path: Where it is.
+        sha256: Its digest.
+        size_bytes: Its length.
+        was_present: Whether it was there already, so that nothing was fetched.
+    """
 
     path: Path
     sha256: str
     size_bytes: int
+    was_present: bool = False
 
 
 def fetch(request: FetchRequest, tools: Tools, policy: RetryPolicy | None = None) -> Fetched:
@@ -97,9 +105,13 @@ def _present(request: FetchRequest) -> Fetched | None:
     marker = read_marker(output)
     if request.sha256 is None:
         is_ours = marker is not None and marker.source == request.source.identity
-        return Fetched(output, marker.sha256, size) if marker is not None and is_ours else None
+        return _found(output, marker.sha256, size) if marker is not None and is_ours else None
     digest = marker.sha256 if marker is not None else digest_of(output)
-    return Fetched(output, digest, size) if digest == request.sha256 else None
+    return _found(output, digest, size) if digest == request.sha256 else None
+
+
+def _found(output: Path, digest: str, size: int) -> Fetched:
+    return Fetched(output, digest, size, was_present=True)
 
 
 def _fetch_locked(request: FetchRequest, tools: Tools, policy: RetryPolicy) -> Fetched:

@@ -50,14 +50,19 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
 
 
 def report(request: FetchRequest, fetched: Fetched) -> None:
-    """Write what was fetched where the request wants it, for whoever records digests.
+    """Write what was fetched where the request wants it, for who records digests and counts fetches.
 
     The file is written in place, because a container's termination log is a mount that cannot be
     renamed over.
     """
     if request.report_file is None:
         return
-    text = json.dumps({"sha256": fetched.sha256, "sizeBytes": fetched.size_bytes})
+    seen = {
+        "sha256": fetched.sha256,
+        "sizeBytes": fetched.size_bytes,
+        "present": fetched.was_present,
+    }
+    text = json.dumps(seen)
     with storage.storage_errors(request.report_file):
         request.report_file.write_text(text + "\n", encoding="utf-8")
 

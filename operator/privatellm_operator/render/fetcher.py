@@ -37,6 +37,7 @@ def init_container(model: LLMModel, settings: Settings) -> Manifest:
     arguments = [
         *fetch_arguments(model, settings.servers),
         *_first_use(model),
+        *("--report", TERMINATION_LOG),
         *(["--wait"] if is_filled_by_platform else []),
     ]
     return container(settings.servers, arguments, mounts)
@@ -101,7 +102,7 @@ def _first_use(model: LLMModel) -> list[str]:
     if not _is_held(model):
         return []
     expected = f"{EXPECTED_DIRECTORY}/{EXPECTED_FILE}"
-    return ["--sha256-file", expected, "--report", TERMINATION_LOG]
+    return ["--sha256-file", expected]
 
 
 def mount(name: str, path: str, *, read_only: bool = False) -> Manifest:

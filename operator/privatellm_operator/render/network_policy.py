@@ -1,6 +1,7 @@
 """The NetworkPolicy of an instance: the edge and the metrics scraper come in, nobody else.
 
-The operator may ask a running fetcher for its progress, on a port where the server never listens.
+The operator may ask a running fetcher for its progress, on a port where the server never listens, and the
+server for its figures, unless the platform team switched that off.
 Egress is left open, because the fetcher and the server share a pod's network and the fetcher needs the hub.
 """
 
@@ -18,21 +19,21 @@ NAMESPACE_NAME = "kubernetes.io/metadata.name"
 def build(facts: InstanceFacts) -> Manifest:
     """Return the NetworkPolicy."""
     edge = facts.settings.edge
+    ours = [facts.settings.pod.namespace]
     spec = {
         "podSelector": {"matchLabels": selector_labels(facts.instance)},
         "policyTypes": ["Ingress"],
         "ingress": [
-            {
-                "from": _peers((*edge.edge_namespaces, *edge.scraper_namespaces)),
-                "ports": [{"protocol": "TCP", "port": HTTP_PORT}],
-            },
-            {
-                "from": _peers([facts.settings.pod.namespace]),
-                "ports": [{"protocol": "TCP", "port": PROGRESS_PORT}],
-            },
+            _entrance((*edge.edge_namespaces, *edge.scraper_namespaces), HTTP_PORT),
+            _entrance(ours, PROGRESS_PORT),
+            *([_entrance(ours, HTTP_PORT)] if facts.settings.model_metrics.seconds else []),
         ],
     }
     return child(kinds.NETWORK_POLICY, facts, {"spec": spec})
+
+
+def _entrance(namespaces: Iterable[str], port: int) -> Manifest:
+    return {"from": _peers(namespaces), "ports": [{"protocol": "TCP", "port": port}]}
 
 
 def _peers(namespaces: Iterable[str]) -> list[Manifest]:

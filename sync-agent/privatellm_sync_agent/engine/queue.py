@@ -2,17 +2,20 @@
 
 Whose turn it is, is the business of :mod:`privatellm.turns`; workspaces are its groups. This adds the
 passes. Failing keys come back after growing, jittered delays, so a server that returns is not met by
-everything at once.
+everything at once. It also measures how long changes wait until a pass has carried them over.
 """
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 import structlog
 
 from privatellm.errors import KubernetesError, PrivateLLMError, ThrottledError
+from privatellm.telemetry.distribution import Distribution
+from privatellm.telemetry.families.sync_agent import LAG
 from privatellm.turns import Turns
 
 log = structlog.get_logger(__name__)
@@ -44,6 +47,9 @@ class WorkQueue(Generic[K]):
         self._turns: Turns[K] = Turns(group_of)
         self._gate = gate
         self._failures: dict[K, int] = {}
+        self._changed_at: dict[K, float] = {}
+        self.lag = Distribution(LAG.buckets)
+        self.passes = {"success": 0, "failure": 0}
 
     def __len__(self) -> int:
         """Count the keys that wait for a worker."""
@@ -65,7 +71,8 @@ class WorkQueue(Generic[K]):
         return self._turns.oldest
 
     def add(self, key: K) -> None:
-        """Ask for a pass as soon as a worker is free."""
+        """Ask for a pass as soon as a worker is free, because something changed."""
+        self._changed_at.setdefault(key, time.monotonic())
         self._turns.add(key)
 
     def add_after(self, key: K, delay: float) -> None:
@@ -95,12 +102,16 @@ class WorkQueue(Generic[K]):
 
     async def _pass(self, key: K, handle: Handle[K]) -> None:
         failed = False
+        # What changes during the pass may be too late for it, and is measured by the next one.
+        changed_at = self._changed_at.pop(key, None)
         try:
             delay = await handle(key)
-            self._failures.pop(key, None)
+            self._note_success(key, changed_at)
         except Exception as error:  # noqa: BLE001 - one broken object must not end its worker
             failed = True
             delay = self._delay_after(key, error)
+            if changed_at is not None:
+                self._changed_at[key] = changed_at
         finally:
             changed = self._turns.finish(key)
         # A change that came during a failed pass may be the trace of that pass itself.
@@ -109,8 +120,15 @@ class WorkQueue(Generic[K]):
         elif delay is not None:
             self.add_after(key, delay)
 
+    def _note_success(self, key: K, changed_at: float | None) -> None:
+        self._failures.pop(key, None)
+        self.passes["success"] += 1
+        if changed_at is not None:
+            self.lag.observe(time.monotonic() - changed_at)
+
     def _delay_after(self, key: K, error: Exception) -> float:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
+        self.passes["failure"] += 1
         if isinstance(error, PrivateLLMError):
             log.info("pass failed", key=str(key), failures=failures, error=str(error))
         else:

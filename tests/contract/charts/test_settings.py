@@ -53,7 +53,7 @@ EVERYTHING: dict[str, Any] = {
         "drainSeconds": 5,
         "auditLinesPerSecond": 2,
     },
-    "metrics": {"scraperNamespaces": ["prom"]},
+    "metrics": {"scraperNamespaces": ["prom"], "modelSeconds": 45},
     "logs": {"format": "console", "level": "debug"},
     "traefik": {"enabled": False},
 }
@@ -93,6 +93,7 @@ def test_the_operator_reads_every_setting(helm: Helm, monkeypatch: pytest.Monkey
     }
     assert (read.tokens.token_namespace, read.tokens.longest_token_life) == ("keys", "2160h")
     assert (read.last_use.seconds, read.last_use.port) == (60, 8091)
+    assert read.model_metrics.seconds == 45
     assert read.servers.image_pull_secrets == ("pull-a", "pull-b")
     assert read.servers.mirror == "https://hub.example"
     assert read.servers.allow_file_sources

@@ -54,7 +54,7 @@ def test_the_second_fetch_needs_no_network(
 
     second = fetch(request, Recorder().tools())
 
-    assert second == first
+    assert second == replace(first, was_present=True)
     assert len(source.requests) == 1
 
 

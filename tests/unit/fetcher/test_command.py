@@ -61,6 +61,7 @@ def test_success_is_silent_on_stderr_and_reported(source: HttpSource, tmp_path: 
     assert json.loads((tmp_path / "termination-log").read_text()) == {
         "sha256": source.sha256,
         "sizeBytes": len(CONTENT),
+        "present": False,
     }
 
 

@@ -15,7 +15,13 @@ from privatellm_operator.render import deployment, ingress, middlewares, network
 from privatellm_operator.render.children import build_all
 from privatellm_operator.render.instance import DIGEST_ANNOTATION, InstanceFacts
 from privatellm_operator.render.source import model_path
-from privatellm_operator.settings import CapSettings, EdgeSettings, PublicSettings, ServerSettings
+from privatellm_operator.settings import (
+    CapSettings,
+    EdgeSettings,
+    ModelMetricsSettings,
+    PublicSettings,
+    ServerSettings,
+)
 from privatellm_operator.world.watched import CHILDREN
 
 SLUG = slug_of(instance().metadata.uid)
@@ -184,6 +190,7 @@ def test_each_source_becomes_arguments_of_the_fetcher(
         *("--sha256", "a" * 64),
         *("--size-bytes", "10"),
         *expected,
+        *("--report", "/dev/termination-log"),
         *("--progress-host", "$(POD_IP)", "--progress-port", "8002"),
     ]
 
@@ -321,10 +328,13 @@ def test_plain_http_asks_for_no_tls_and_the_separator_is_a_setting() -> None:
     )
 
 
-def test_only_edge_and_scraper_reach_the_server() -> None:
-    """Everybody else in the cluster is shut out."""
+def test_only_edge_scraper_and_operator_reach_the_server() -> None:
+    """Everybody else in the cluster is shut out, and the operator too where it asks for no figures."""
     spec = network_policy.build(facts())["spec"]
-    [rule, _progress] = spec["ingress"]
+    [rule, _progress, figures] = spec["ingress"]
+    unasked = settings(model_metrics=ModelMetricsSettings(seconds=0))
+    assert figures["ports"] == rule["ports"]
+    assert network_policy.build(facts(chosen=unasked))["spec"]["ingress"] == [rule, _progress]
     assert spec["policyTypes"] == ["Ingress"]
     assert rule["ports"] == [{"protocol": "TCP", "port": 8000}]
     assert rule["from"] == [

@@ -7,6 +7,7 @@ from privatellm.api.llm_instance import LLMInstanceStatus
 from privatellm.errors import ConflictError, KubernetesError, NotFoundError, RejectedError
 from privatellm.kube import kinds
 from privatellm_operator.context import ProcessContext
+from privatellm_operator.observing import passes
 from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.events import EventRecorder
 from privatellm_operator.reconcile.instance.announcements import announcements
@@ -38,7 +39,8 @@ class InstanceReconciler:
 
     async def reconcile(self, key: Key) -> float | None:
         """Do one pass and return the seconds until a look is due that no event asks for."""
-        world = await self._gatherer.gather(key.namespace, key.name, self._context.clock())
+        with passes.step("gather"):
+            world = await self._gatherer.gather(key.namespace, key.name, self._context.clock())
         if world is None:
             return None
         # Deletion first: nothing that can fail may stand in its way.
@@ -50,7 +52,8 @@ class InstanceReconciler:
                 world, instance=await self._writer.finalize(world.instance, present=True)
             )
         self._ask_for_claim(world)
-        plan = self._decide(world)
+        with passes.step("decide"):
+            plan = self._decide(world)
         refusal = await self._carry_out(world, plan)
         if plan.steps:
             world = await self._gatherer.gather(key.namespace, key.name, world.now) or world

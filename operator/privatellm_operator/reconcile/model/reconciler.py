@@ -9,6 +9,7 @@ from privatellm.api.llm_model import LLMModel, LLMModelStatus
 from privatellm.errors import AlreadyExistsError, InvalidObjectError
 from privatellm.kube import kinds
 from privatellm_operator.context import ProcessContext
+from privatellm_operator.observing import passes
 from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.model.decide import JobsPlan, decide
 from privatellm_operator.reconcile.model.gather import ModelGatherer
@@ -36,7 +37,8 @@ class ModelReconciler:
         except InvalidObjectError as error:
             log.warning("model ignored", error=str(error), object=key.label)
             return None
-        world = await self._gatherer.gather(model, self._context.clock())
+        with passes.step("gather"):
+            world = await self._gatherer.gather(model, self._context.clock())
         # A model that nobody uses may go; one that is used stays, and says who uses it.
         if model.metadata.is_deleting and not world.users:
             await self._finalize(model, present=False)
@@ -50,7 +52,8 @@ class ModelReconciler:
         if status != model.status:
             await self._report(model, status, key)
         known = model.model_copy(update={"status": status})
-        plan = decide(replace(world, model=known), self._context.settings)
+        with passes.step("decide"):
+            plan = decide(replace(world, model=known), self._context.settings)
         await self._carry_out(plan, key)
         return plan.look_again_after
 

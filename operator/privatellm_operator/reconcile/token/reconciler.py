@@ -6,6 +6,7 @@ The second look is what keeps the status honest: it is read off the world, never
 import structlog
 
 from privatellm_operator.context import ProcessContext
+from privatellm_operator.observing import passes
 from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.events import EventRecorder
 from privatellm_operator.reconcile.token.apply import PlanWriter
@@ -43,11 +44,13 @@ class TokenReconciler:
     async def reconcile(self, key: Key) -> float | None:
         """Do one pass and return the seconds until time alone makes the next one necessary."""
         for _ in range(MOST_LOOKS):
-            world = await self._gatherer.gather(key.namespace, key.name, self._clock())
+            with passes.step("gather"):
+                world = await self._gatherer.gather(key.namespace, key.name, self._clock())
             await self._follow_identity(key, world.request.metadata.uid if world else None)
             if world is None:
                 return None
-            plan = decide(world, self._policy)
+            with passes.step("decide"):
+                plan = decide(world, self._policy)
             await self._writer.carry_out(plan, world)
             if not plan.looks_again:
                 return _bounded(plan.requeue_after)

@@ -1,0 +1,59 @@
+"""From a declared metric to prometheus-client's objects.
+
+Two ways lead to a scrape. Events are counted in metrics that live in a registry; states are read by a
+collector at the moment of the scrape, so that a series ends with what it is about. Only programs that serve
+``/metrics`` import this.
+"""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+
+from privatellm.telemetry.families.family import Family
+
+
+def counter_in(registry: CollectorRegistry, family: Family) -> Counter:
+    """Return a counter of a registry."""
+    return Counter(family.name, family.text, family.label_names, registry=registry)
+
+
+def gauge_in(registry: CollectorRegistry, family: Family) -> Gauge:
+    """Return a gauge of a registry."""
+    return Gauge(family.name, family.text, family.label_names, registry=registry)
+
+
+def histogram_in(registry: CollectorRegistry, family: Family) -> Histogram:
+    """Return a histogram of a registry."""
+    return Histogram(
+        family.name, family.text, family.label_names, registry=registry, buckets=family.buckets
+    )
+
+
+def counter_of(family: Family) -> CounterMetricFamily:
+    """Return a counter that a collector fills."""
+    return CounterMetricFamily(family.name, family.text, labels=family.label_names)
+
+
+def gauge_of(family: Family) -> GaugeMetricFamily:
+    """Return a gauge that a collector fills."""
+    return GaugeMetricFamily(family.name, family.text, labels=family.label_names)
+
+
+def histogram_of(family: Family) -> HistogramMetricFamily:
+    """Return a histogram that a collector fills."""
+    return HistogramMetricFamily(family.name, family.text, labels=family.label_names)
+
+
+__all__ = [
+    "Metric",
+    "counter_in",
+    "counter_of",
+    "gauge_in",
+    "gauge_of",
+    "histogram_in",
+    "histogram_of",
+]

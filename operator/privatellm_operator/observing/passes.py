@@ -1,0 +1,153 @@
+"""What a pass does, noted while it runs and told when it ends.
+
+The frame around each pass makes a record current; whoever does a step of the pass notes it there, and the
+client notes every write. At the end a pass that changed something is one log line, and one span with its
+steps below it where traces are wanted. A pass over a settled object leaves no word.
+
+Who looks from outside needs no pass: :func:`step` outside of one does nothing.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from typing_extensions import override
+
+from privatellm.kube import KubeClient, Manifest
+from privatellm.kube.client import PatchType
+from privatellm.telemetry.tracing import Attribute, SpanRecord
+from privatellm_operator.queue import Key
+
+_UNTOLD: Final = frozenset({"events"})
+"""Resources whose writes are no change that somebody wants to read about: they are the telling itself."""
+
+
+@dataclass(slots=True)
+class PassRecord:
+    """One pass.
+
+    Attributes:
+        key: What it is about.
+        began: Unix time in nanoseconds.
+        steps: What it did, in order.
+        changes: Its writes in words, such as ``apply deployments chat-llama``.
+        error: The class of the exception that ended it; empty when none did.
+        ended: Unix time in nanoseconds; 0 while it runs.
+    """
+
+    key: Key
+    began: int
+    steps: list[SpanRecord] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+    error: str = ""
+    ended: int = 0
+
+
+_current: Final[ContextVar[PassRecord | None]] = ContextVar("current_pass", default=None)
+
+
+@contextmanager
+def recorded(key: Key) -> Iterator[PassRecord]:
+    """Record a pass; a failure is noted and goes on."""
+    record = PassRecord(key, time.time_ns())
+    token = _current.set(record)
+    try:
+        yield record
+    except Exception as error:
+        record.error = type(error).__name__
+        raise
+    finally:
+        _current.reset(token)
+        record.ended = time.time_ns()
+
+
+@contextmanager
+def step(name: str, **attributes: Attribute) -> Iterator[None]:
+    """Note what is done inside as a step of the current pass, if there is one."""
+    record = _current.get()
+    if record is None:
+        yield
+        return
+    began, failure = time.time_ns(), ""
+    try:
+        yield
+    except Exception as error:
+        failure = type(error).__name__
+        raise
+    finally:
+        record.steps.append(SpanRecord(name, began, time.time_ns(), attributes, failure))
+
+
+class NotingClient(KubeClient):
+    """A client whose writes are steps of the pass that makes them."""
+
+    @override
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        content: str = "application/json",
+    ) -> Manifest:
+        """Send one request, and note it when it writes.
+
+        Raises:
+            KubernetesError: or the subclass that fits the answer.
+        """
+        record = _current.get()
+        if record is None or method == "GET":
+            return await super().request(method, path, query=query, body=body, content=content)
+        write = write_of(method, path, body, content)
+        with step(f"{write.verb} {write.resource}", **write.attributes):
+            answer = await super().request(method, path, query=query, body=body, content=content)
+        if write.resource not in _UNTOLD:
+            record.changes.append(write.text)
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFacts:
+    """One write, without what is written."""
+
+    verb: str
+    resource: str
+    namespace: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        """The write in words."""
+        return f"{self.verb} {self.resource} {self.name}"
+
+    @property
+    def attributes(self) -> dict[str, Attribute]:
+        """The write as attributes of a span."""
+        return {"k8s.namespace.name": self.namespace, "private_llm.object.name": self.name}
+
+
+def write_of(method: str, path: str, body: Any, content: str) -> WriteFacts:
+    """Return what a request writes, by its method and path.
+
+    Args:
+        method: ``POST``, ``PUT``, ``PATCH`` or ``DELETE``.
+        path: Path of the API, such as ``/api/v1/namespaces/acme/secrets``.
+        body: What is sent; of a new object only its name is read.
+        content: How a patch is read.
+    """
+    parts = path.strip("/").split("/")
+    parts = parts[2:] if parts[0] == "api" else parts[3:]
+    namespace = ""
+    if parts[0] == "namespaces" and len(parts) > 2:  # noqa: PLR2004 - namespaces, name, resource
+        namespace, parts = parts[1], parts[2:]
+    resource, name, subresource = (*parts, "", "")[:3]
+    verbs = {"POST": "create", "PUT": "replace", "DELETE": "delete"}
+    verb = verbs.get(method) or ("apply" if content == PatchType.APPLY else "patch")
+    named = name or str(((body or {}).get("metadata") or {}).get("name", ""))
+    return WriteFacts(
+        verb, f"{resource}/{subresource}" if subresource else resource, namespace, named
+    )

@@ -1,0 +1,134 @@
+"""What each part really exposes: its own collectors with a little of everything in them."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import cast
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from operator_objects import instance_manifest, pod
+from privatellm import labels
+from privatellm.backend_keys import PlatformKey
+from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm_authserver import clocks
+from privatellm_authserver.fleet import Fleet
+from privatellm_authserver.metrics import FleetCollector, Meter
+from privatellm_authserver.reports import Report
+from privatellm_operator.context import ProcessContext
+from privatellm_operator.metrics import Metrics
+from privatellm_operator.observing.fetched import EndedFetch, FetchResult
+from privatellm_operator.observing.figures import WorldCollector
+from privatellm_operator.observing.scraping import ModelScraper
+from privatellm_operator.queue import Key, WorkQueue
+from privatellm_operator.settings import Settings
+from privatellm_operator.world.cache import World
+from privatellm_sync_agent.agent import Agent
+from privatellm_sync_agent.engine.queue import WorkQueue as SyncQueue
+from privatellm_sync_agent.engine.synchronizer import Synchronizer
+from privatellm_sync_agent.metrics import registry_of
+
+PLATFORM_KEY = PlatformKey.of("a platform key of the tests, long enough")
+
+
+def samples(exposition: bytes) -> tuple[Sample, ...]:
+    """Return every sample of a text, but for ``_created`` ones, which say when counting began."""
+    families = text_string_to_metric_families(exposition.decode())
+    found = (sample for family in families for sample in family.samples)
+    return tuple(sample for sample in found if not sample.name.endswith("_created"))
+
+
+def types(exposition: bytes) -> dict[str, str]:
+    """Return the type of each metric by its name."""
+    lines = (line.split() for line in exposition.decode().splitlines())
+    return {
+        words[2]: words[3]
+        for words in lines
+        if words[:2] == ["#", "TYPE"] and not words[2].endswith("_created")
+    }
+
+
+def operator_context(*manifests: tuple[kinds.Kind, Manifest]) -> ProcessContext:
+    """Return a context whose world holds some objects."""
+    world = World()
+    for kind, manifest in manifests:
+        world[kind].put(manifest)
+    client = cast("KubeClient", SimpleNamespace(seconds_ahead=0.25))
+    return ProcessContext(client, Settings(), PLATFORM_KEY, world, WorkQueue())
+
+
+def server_pod(name: str = "chat-llama-1", **status: object) -> Manifest:
+    """Return the pod of a server that answers at an address."""
+    found = pod(
+        name, **{"podIP": "127.0.0.1", "conditions": [{"type": "Ready", "status": "True"}]} | status
+    )
+    found["metadata"] |= {
+        "uid": f"uid-of-{name}",
+        "resourceVersion": "300",
+        "labels": {labels.LLM_INSTANCE: "chat", labels.MANAGED_BY: labels.MANAGED_BY_OPERATOR},
+    }
+    return found
+
+
+def operator_exposition() -> bytes:
+    """Return what an operator exposes that leads and has done a little of everything."""
+    context = operator_context((kinds.LLM_INSTANCE, instance_manifest()))
+    metrics = Metrics()
+    metrics.watch(context.queue)
+    metrics.compare_clocks(context.client)
+    metrics.lead(leading=True)
+    metrics(Key(kinds.LLM_INSTANCE, "acme", "chat"), "success", 0.01)
+    metrics.became_ready("created", 4.0)
+    metrics.revoked(0.02)
+    moment = datetime(2026, 11, 30, 9, tzinfo=UTC)
+    metrics.fetch_ended(
+        EndedFetch(FetchResult.FETCHED, moment, moment + timedelta(seconds=3), 10**6)
+    )
+    scraper = ModelScraper(context)
+    scraper._take({instance_manifest()["metadata"]["uid"]: {}})
+    metrics.show(WorldCollector(context.world, lambda: True))
+    metrics.show(scraper)
+    return metrics.text()
+
+
+def authserver_exposition() -> bytes:
+    """Return what a ForwardAuth service with a fresh worker exposes."""
+    fleet = Fleet(1)
+    meter = Meter()
+    fleet.workers[0].take(Report(confirmed_at=1.0, seconds_ahead=0.0, totals=meter.totals()))
+    registry = CollectorRegistry()
+    registry.register(FleetCollector(fleet, clocks.uptime))
+    return generate_latest(registry)
+
+
+def sync_agent(*names: str) -> Agent:
+    """Return what its collector sees of an agent that syncs published resources of these names."""
+    manager = SimpleNamespace(urls=frozenset(), synchronizers=tuple(_synchronizers(names)))
+    agent = SimpleNamespace(published=dict.fromkeys(names), manager=manager)
+    return cast("Agent", agent)
+
+
+def _synchronizers(names: Iterable[str]) -> Iterable[Synchronizer]:
+    for name in names:
+        seen = SimpleNamespace(
+            publication=SimpleNamespace(name=name),
+            world=SimpleNamespace(endpoints={}, copies=()),
+            queue=SyncQueue(),
+            relists=1,
+        )
+        yield cast("Synchronizer", seen)
+
+
+def sync_agent_exposition() -> bytes:
+    """Return what a sync agent with one published resource exposes."""
+    return generate_latest(registry_of(sync_agent("instances"), lambda: True))
+
+
+EXPOSITIONS = {
+    "Operator": operator_exposition,
+    "ForwardAuth service": authserver_exposition,
+    "Sync agent": sync_agent_exposition,
+}
+"""What each part exposes, by the part's name."""

@@ -1,0 +1,210 @@
+"""What is shown of objects, and that it ends with them."""
+
+import socket
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+from aiohttp import web
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.registry import Collector
+
+from operator_objects import UID, instance_manifest
+from privatellm.kube import Manifest, kinds
+from privatellm.names import slug_of
+from privatellm_operator.observing import scraping
+from privatellm_operator.observing.figures import WorldCollector
+from privatellm_operator.observing.scraping import InstanceFigures, ModelScraper, parse_figures
+from privatellm_sync_agent.metrics import registry_of
+from telemetry_parts import (
+    PLATFORM_KEY,
+    operator_context,
+    samples,
+    server_pod,
+    sync_agent,
+    sync_agent_exposition,
+)
+
+WHO = {"namespace": "acme", "instance": "chat"}
+TEXT = """\
+# TYPE llamacpp:prompt_tokens_total counter
+llamacpp:prompt_tokens_total 100
+llamacpp:tokens_predicted_total 50
+llamacpp:prompt_seconds_total 1.5
+llamacpp:tokens_predicted_seconds_total 2.5
+llamacpp:requests_processing 1
+llamacpp:requests_deferred 3
+llamacpp:n_decode_total 9
+"""
+
+
+def shown(collector: Collector) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    registry = CollectorRegistry()
+    registry.register(collector)
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for sample in samples(generate_latest(registry))
+    }
+
+
+def series(name: str, labels: Mapping[str, str]) -> tuple[str, frozenset[tuple[str, str]]]:
+    return name, frozenset(labels.items())
+
+
+def with_status(manifest: Manifest, **status: Any) -> Manifest:
+    return manifest | {"status": status}
+
+
+def test_objects_are_counted_by_phase_and_one_without_a_status_is_pending() -> None:
+    """Every phase is there, so that a rate of something new begins at zero."""
+    ready = with_status(instance_manifest("a", uid="uid-a"), phase="Ready", readyReplicas=1)
+    context = operator_context(
+        (kinds.LLM_INSTANCE, ready),
+        (kinds.LLM_INSTANCE, instance_manifest("b", uid="uid-b", replicas=2)),
+    )
+
+    found = shown(WorldCollector(context.world, lambda: True))
+
+    counts = {
+        dict(labels)["phase"]: value
+        for (name, labels), value in found.items()
+        if name == "private_llm_instances"
+    }
+    assert counts == {
+        **dict.fromkeys(("Provisioning", "Degraded", "Stopped", "Failed", "Terminating"), 0),
+        "Ready": 1,
+        "Pending": 1,
+    }
+    b = {"namespace": "acme", "instance": "b"}
+    assert found[series("private_llm_instance_wanted_replicas", b)] == 2
+    assert found[series("private_llm_instance_ready_replicas", b)] == 0
+    details = {"slug": slug_of("uid-b"), "model": "tinyllama", "phase": "Pending"}
+    assert found[series("private_llm_instance_info", b | details)] == 1
+
+
+def test_the_series_of_an_instance_vanish_with_it() -> None:
+    """Those of the world and those of its servers."""
+    context = operator_context((kinds.LLM_INSTANCE, instance_manifest()))
+    world, scraper = WorldCollector(context.world, lambda: True), ModelScraper(context)
+    scraper._take({UID: {"pod": parse_figures(TEXT)}})
+    collectors: tuple[Collector, ...] = (world, scraper)
+    assert all(
+        any(("instance", "chat") in labels for _, labels in shown(one)) for one in collectors
+    )
+
+    gone = instance_manifest()
+    gone["metadata"] |= {"resourceVersion": "101"}
+    context.world.observe(kinds.LLM_INSTANCE, "DELETED", gone)
+
+    for collector in collectors:
+        assert not any(("instance", "chat") in labels for _, labels in shown(collector))
+    scraper._take({})
+    assert scraper._figures == {}
+
+
+def test_who_does_not_lead_shows_no_objects() -> None:
+    """Its picture of the cluster is not kept up to date."""
+    context = operator_context((kinds.LLM_INSTANCE, instance_manifest()))
+
+    assert shown(WorldCollector(context.world, lambda: False)) == {}
+
+
+def test_the_series_of_a_published_resource_vanish_with_it() -> None:
+    """They are read off the synchronizers that run."""
+    assert b'resource="instances"' in sync_agent_exposition()
+    assert b"resource=" not in generate_latest(registry_of(sync_agent(), lambda: True))
+
+
+def test_counters_of_servers_add_up_and_never_run_backwards() -> None:
+    """A server that starts again counts from zero, and one that goes leaves what it counted."""
+    figures = InstanceFigures()
+    name = "llamacpp:tokens_predicted_total"
+
+    figures.take({"a": {name: 10.0}, "b": {name: 1.0}})
+    figures.take({"a": {name: 4.0}, "b": {name: 3.0}})
+    figures.take({"b": {name: 3.0}})
+
+    assert figures.totals[name] == 10 + 1 + 4 + 2
+    assert figures.now(name) == 3
+
+
+def test_only_finite_figures_that_we_show_are_taken() -> None:
+    """Whatever a server in a tenant's namespace answers."""
+    text = "llamacpp:requests_processing NaN\nllamacpp:requests_deferred 1e300\nother 1\nx\n{}"
+
+    assert parse_figures(text) == {}
+    assert parse_figures(TEXT)["llamacpp:requests_deferred"] == 3
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[str]]:
+    """A server with figures at the port of model servers; yields the credentials it was shown."""
+    seen: list[str] = []
+
+    async def metrics(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("Authorization", ""))
+        return web.Response(text=TEXT)
+
+    application = web.Application()
+    application.router.add_get("/metrics", metrics)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    monkeypatch.setattr(scraping, "HTTP_PORT", runner.addresses[0][1])
+    yield seen
+    await runner.cleanup()
+
+
+async def test_a_ready_server_is_asked_with_its_backend_key(server: list[str]) -> None:
+    """Its figures are shown by instance, without the pod; who is not ready is not asked."""
+    starting = server_pod("chat-llama-2", conditions=[{"type": "Ready", "status": "False"}])
+    context = operator_context(
+        (kinds.LLM_INSTANCE, instance_manifest()),
+        (kinds.POD, server_pod()),
+        (kinds.POD, starting),
+    )
+    scraper = ModelScraper(context)
+
+    await scraper.scrape()
+
+    assert server == [f"Bearer {PLATFORM_KEY.backend_key(UID)}"]
+    found = shown(scraper)
+    assert found[series("private_llm_model_generated_tokens_total", WHO)] == 50
+    assert found[series("private_llm_model_requests_deferred", WHO)] == 3
+    assert found[series("private_llm_model_servers_scraped", WHO)] == 1
+    assert found[series("private_llm_model_scrapes_total", {"result": "success"})] == 1
+
+
+async def test_a_pod_of_another_namespace_gets_no_key(server: list[str]) -> None:
+    """Whatever its labels say, it is no server of this instance."""
+    foreign = server_pod()
+    foreign["metadata"]["namespace"] = "mallory"
+    context = operator_context((kinds.LLM_INSTANCE, instance_manifest()), (kinds.POD, foreign))
+
+    await ModelScraper(context).scrape()
+
+    assert server == []
+
+
+async def test_a_server_that_does_not_answer_is_counted_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, unused_port: int
+) -> None:
+    """Its earlier figures stay in the totals."""
+    monkeypatch.setattr(scraping, "HTTP_PORT", unused_port)
+    context = operator_context((kinds.LLM_INSTANCE, instance_manifest()), (kinds.POD, server_pod()))
+    scraper = ModelScraper(context)
+    scraper._take({UID: {"earlier": parse_figures(TEXT)}})
+
+    await scraper.scrape()
+
+    found = shown(scraper)
+    assert found[series("private_llm_model_generated_tokens_total", WHO)] == 50
+    assert found[series("private_llm_model_servers_scraped", WHO)] == 0
+    assert found[series("private_llm_model_scrapes_total", {"result": "failure"})] == 1
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
