@@ -12,7 +12,7 @@ from typer.exceptions import TyperException
 
 from privatellm.errors import PrivateLLMError
 from privatellm_cli import wording
-from privatellm_cli.commands import token
+from privatellm_cli.commands import catalog, token
 from privatellm_cli.commands.bench import bench
 from privatellm_cli.commands.chat import chat
 from privatellm_cli.commands.delete import delete
@@ -56,7 +56,7 @@ COMMANDS: tuple[tuple[str, Callable[..., ExitCode]], ...] = (
     ("down", down),
     ("status", status),
 )
-"""Every subcommand but the group ``token``, in the order of the help: a customer's path comes first."""
+"""Every subcommand but the groups, in the order of the help: a customer's path comes first."""
 
 
 def application() -> typer.Typer:
@@ -72,6 +72,7 @@ def application() -> typer.Typer:
     for name, command in COMMANDS:
         app.command(name)(command)
     app.add_typer(token.application())
+    app.add_typer(catalog.application())
     return app
 
 

@@ -5,6 +5,7 @@
     PrivateLLMError
     ├── UsageError           options that do not go together
     ├── NoClusterError       no kubeconfig that can be used
+    ├── HubError             a model hub refused, did not answer, or has other bytes
     ├── EndpointError        an instance's endpoint refused, or did not answer
     ├── UnreachedError       what was waited for will not come about by itself
     └── OverdueError         what was waited for did not come about in time
@@ -25,6 +26,10 @@ class NoClusterError(PrivateLLMError):
 
 class EndpointError(PrivateLLMError):
     """The endpoint of an instance refused a request or did not answer it."""
+
+
+class HubError(PrivateLLMError):
+    """A model hub does not say what was asked, or says something else than was declared."""
 
 
 class UnreachedError(PrivateLLMError):

@@ -9,6 +9,7 @@ from typing import Self
 from privatellm.errors import KubernetesError, PrivateLLMError
 from privatellm_cli.errors import (
     EndpointError,
+    HubError,
     NoClusterError,
     OverdueError,
     UnreachedError,
@@ -50,6 +51,7 @@ class ExitCode(IntEnum):
     UNREACHED = 11, "What was waited for will not come about by itself; the message says why."
     OVERDUE = 12, "What was waited for did not come about in time."
     FINDINGS = 13, "`doctor` found something that has to be mended."
+    HUB = 14, "A model hub cannot be asked, or has not the file that was asked for or declared."
     INTERRUPTED = 130, "Ctrl-C, or a signal that means the same."
 
 
@@ -64,6 +66,7 @@ _BY_ERROR: tuple[tuple[type[PrivateLLMError], ExitCode], ...] = (
     (NoClusterError, ExitCode.CLUSTER),
     (KubernetesError, ExitCode.CLUSTER),
     (EndpointError, ExitCode.ENDPOINT),
+    (HubError, ExitCode.HUB),
     (UnreachedError, ExitCode.UNREACHED),
     (OverdueError, ExitCode.OVERDUE),
 )

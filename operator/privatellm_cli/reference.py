@@ -27,8 +27,8 @@ A private LLM and a key are named as `NAME` or `NAMESPACE/NAME`. The cluster is 
 where none of these exists, the embedded environment of this machine. The namespace is `-n`, else the
 context's, else `default`.
 
-`privatellm --version` names the release. Without a subcommand the help is printed, on standard error and with the
-code 2; `--help` prints it on standard output with 0.
+`privatellm --version` names the release. Without a subcommand the help is printed, on standard error and
+with the code 2; `--help` prints it on standard output with 0.
 
 Errors are one line on standard error. Progress goes there too, so what is printed can be piped.
 """
@@ -97,6 +97,8 @@ def _exit_codes() -> Iterator[str]:
 def _variables() -> Iterator[str]:
     yield "## Environment\n\n| variable | meaning |\n|---|---|"
     yield "| `KUBECONFIG` | Kubeconfig files, as kubectl reads them. |"
+    yield "| `PRIVATE_LLM_MIRROR` | Base URL that replaces the model hub's in `catalog pin`. |"
+    yield "| `HF_TOKEN` | Token of the model hub, for `catalog pin` of what is not public. |"
     yield "| `PRIVATE_LLM_DEBUG` | With any value, errors come with their traceback. |"
     yield ""
 

@@ -1,7 +1,7 @@
 """What the parser of the command line says about a wrong value, in the words of a person. Pure.
 
-The parser validates values with pydantic, whose sentences are about *input* and *strings*. What it says about
-anything else is passed on.
+The parser validates values with pydantic, whose sentences are about *input* and *strings*. What it says
+about anything else is passed on.
 """
 
 import re

@@ -17,7 +17,8 @@ def doctor(
 ) -> ExitCode:
     """Look for what is wrong with the platform, and say what to do.
 
-    It looks at cluster, edge, rights, policies and models, and changes nothing. Returns 13 when something has to be mended.
+    It looks at cluster, edge, rights, policies and models, and changes nothing. Returns 13 when something
+    has to be mended.
     """
     # Needs httpx, which the other commands do without.
     from privatellm_cli.doctor import checks, gathering, report  # noqa: PLC0415

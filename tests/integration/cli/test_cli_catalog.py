@@ -1,0 +1,45 @@
+"""Pinning a model that the cluster offers, on the embedded environment."""
+
+import pytest
+import yaml
+
+import cli_hub
+from cli_world import CommandLine, only_line
+from privatellm.kube import KubeClient, kinds
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+
+async def test_an_offered_model_is_pinned_and_can_be_applied(
+    client: KubeClient, cli: CommandLine
+) -> None:
+    """What is printed is what a person would have written, and the API server takes it."""
+    name = f"pin-{cli.namespace}"
+    source = {"huggingFace": {"repo": cli_hub.REPO, "file": "q4/model.gguf"}}
+    manifest = {
+        "apiVersion": kinds.LLM_MODEL.api_version,
+        "kind": "LLMModel",
+        "metadata": {"name": name},
+        "spec": {"source": source},
+    }
+    await client.create(kinds.LLM_MODEL, manifest)
+    try:
+        with cli_hub.running() as hub:
+            outcome = await cli.call("catalog", "pin", "--from-cluster", name, "--mirror", hub.url)
+        assert outcome.code == 0, outcome.stderr
+        printed = yaml.safe_load(outcome.stdout)
+        applied = await client.apply(kinds.LLM_MODEL, printed, field_manager="gitops", force=True)
+    finally:
+        await client.delete(kinds.LLM_MODEL, name)
+
+    assert printed["metadata"] == {"name": name}
+    assert applied["spec"]["sha256"] == cli_hub.SHA256
+    assert applied["spec"]["source"]["huggingFace"]["revision"] == cli_hub.COMMIT
+
+
+def test_a_model_that_is_not_offered_is_answered_with_those_that_are(cli: CommandLine) -> None:
+    """As for every other object."""
+    outcome = cli.run("catalog", "pin", "--from-cluster", "nope")
+
+    assert outcome.code == 9
+    assert "There is no LLMModel nope; found: " in only_line(outcome)
