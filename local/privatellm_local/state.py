@@ -3,8 +3,8 @@
 Only what cannot be derived again is kept: the layout's version and the addresses that were chosen at
 first creation. It is the first thing written into a new directory, so a directory without it is not an
 environment and nothing in it is ever deleted. The one exception is what remains of one, when its first
-``up`` failed or somebody removed a part: a lock that we signed or a status that we wrote, and nothing
-beside it that does not bear one of our names.
+``up`` failed or somebody removed a part: a lock that we signed, a status that we wrote or no file at all,
+and nothing beside it that does not bear one of our names.
 """
 
 import json
@@ -109,18 +109,18 @@ def require_usable_path(paths: StatePaths) -> None:
         StateError: with the character and the reason.
     """
     path = str(paths.root)
-    for character, reason in UNUSABLE_CHARACTERS.items():
-        if character in path:
-            raise StateError(
-                f"The path {path} contains {character!r}, {reason}: choose another directory with "
-                "--state DIR."
-            )
     # Neither a control character nor a byte that is no text can stand in a configuration file.
     if not path.isprintable():
         raise StateError(
             f"The path {path!a} contains characters that cannot be printed: choose another directory "
             "with --state DIR."
         )
+    for character, reason in UNUSABLE_CHARACTERS.items():
+        if character in path:
+            raise StateError(
+                f"The path {path} contains {character!r}, {reason}: choose another directory with "
+                "--state DIR."
+            )
 
 
 def is_environment(paths: StatePaths) -> bool:
@@ -133,8 +133,16 @@ def is_environment(paths: StatePaths) -> bool:
         return True
     # A draft is a state file that was being written when its `up` was killed.
     drafts = {name for name in _content(paths) if name.startswith(f".{paths.state_file.name}.")}
-    bears_our_mark = holding.read(paths.lock_file) or status.read(paths)
-    return bool(bears_our_mark) and _content(paths) - drafts <= paths.names
+    if not _content(paths) - drafts <= paths.names:
+        return False
+    has_mark = holding.read(paths.lock_file) is not None or status.read(paths) is not None
+    return has_mark or _is_hollow(paths)
+
+
+def _is_hollow(paths: StatePaths) -> bool:
+    # Directories that a component made again while ours was being removed; nothing can be lost in them.
+    with files.translated(paths.root):
+        return bool(_content(paths)) and not any(names for _, _, names in os.walk(paths.root))
 
 
 def _content(paths: StatePaths) -> frozenset[str]:

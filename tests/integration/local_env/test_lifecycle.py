@@ -1,6 +1,5 @@
 """An environment's life on the real parts: side by side, crashed, interrupted, stopped."""
 
-import asyncio
 import json
 import os
 import re
@@ -228,7 +227,7 @@ async def test_a_damaged_report_does_not_hide_what_runs(tmp_path: Path) -> None:
     embedded.start(state, "--no-platform")
     (state / "run" / "status.json").write_bytes(b"\xff{")
 
-    assert embedded.privatellm("status", "--state", str(state)).stdout.startswith("starting")
+    assert embedded.privatellm("status", "--state", str(state)).stdout.startswith("degraded")
     outcome = embedded.privatellm("down", "--purge", "--state", str(state))
 
     assert outcome.stdout.splitlines() == ["Stopped.", f"Removed {state}."]
@@ -251,27 +250,38 @@ async def test_an_environment_whose_directory_is_removed_ends(tmp_path: Path) ->
 async def test_an_up_that_is_ended_while_it_starts_leaves_no_process(tmp_path: Path) -> None:
     """Wherever the signal hits: here in the moment in which the supervisor is made."""
     state = tmp_path / "ended"
-    program = str(Path(sys.executable).with_name("privatellm"))
-    command = [program, "up", "--detach", "--no-platform", "--state", str(state)]
-    lock = state / "run" / "supervisor.lock"
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as up:
-        while not lock.exists():  # noqa: ASYNC110, ASYNC240 - as close to the moment as can be
-            await asyncio.sleep(0)
-        up.send_signal(signal.SIGTERM)
-        _, said = up.communicate(timeout=90)
 
-    assert up.returncode == 130
+    said = _end_at_birth(state)
+
     assert said.splitlines()[-1] == "error: Interrupted; run it again to go on."
     await _until_no_process(state)
     assert embedded.privatellm("down", "--state", str(state)).stdout.startswith("Nothing runs")
 
 
+def _end_at_birth(state: Path) -> str:
+    """End an `up` as soon as there is a supervisor's lock, and return what it said."""
+    lock = state / "run" / "supervisor.lock"
+    with _up_of_a_cluster(state) as up:
+        deadline = time.monotonic() + 60
+        # Looked at without a pause, to come as close to the moment as can be.
+        while not lock.exists():
+            assert time.monotonic() < deadline
+        up.send_signal(signal.SIGTERM)
+        _, said = up.communicate(timeout=90)
+    assert up.returncode == 130
+    return said
+
+
+def _up_of_a_cluster(state: Path) -> "subprocess.Popen[str]":
+    program = str(Path(sys.executable).with_name("privatellm"))
+    command = [program, "up", "--detach", "--no-platform", "--state", str(state)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
 def test_down_ends_an_up_that_is_under_way(tmp_path: Path) -> None:
     """And says that there was something to stop."""
     state = tmp_path / "under-way"
-    program = str(Path(sys.executable).with_name("privatellm"))
-    command = [program, "up", "--detach", "--no-platform", "--state", str(state)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as up:
+    with _up_of_a_cluster(state) as up:
         assert up.stderr is not None
         assert any(line.startswith("certificates") for line in up.stderr)
         seen = _status(embedded.Environment(state))

@@ -140,6 +140,15 @@ def test_what_remains_of_a_removed_environment_is_usable(paths: StatePaths) -> N
     assert state.is_environment(paths)
 
 
+def test_directories_of_our_names_without_any_file_are_usable(tmp_path: Path) -> None:
+    """A component may have made one again while the environment was being removed."""
+    (tmp_path / "run" / "flexvolumes").mkdir(parents=True)
+
+    state.require_usable(StatePaths(tmp_path))
+
+    assert state.is_environment(StatePaths(tmp_path))
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -184,6 +193,7 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
         ("a=b", "tells paths in arguments of pods apart"),
         ("a$b", "begins a variable"),
         ("a\nb", "cannot be printed"),
+        ("a:\nb", "cannot be printed"),
         ("a\x1b[31mb", "cannot be printed"),
         ("a\udcffb", "cannot be printed"),
     ],
