@@ -35,6 +35,10 @@ ACCEPTED = ("Accepted", "True", "Accepted")
             _instance("Provisioning", ACCEPTED, ("ModelAvailable", "False", "Fetching")),
             OnTheWay("Fetching it is."),
         ),
+        (
+            _instance("Provisioning", ACCEPTED, ("Ready", "False", "Unschedulable")),
+            OnTheWay("Unschedulable it is."),
+        ),
         (_instance(None), OnTheWay("Nothing was applied yet.")),
         (
             _instance("Ready", ("Ready", "True", "Ready"), observed=1),
