@@ -1,7 +1,7 @@
 """The OCM component holds everything that runs, so that a transfer of it is complete."""
 
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -35,7 +35,7 @@ def changed(name: str, values: dict[str, Any]) -> tuple[PackagedChart, ...]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=str)
-def test_a_generated_file_is_up_to_date(path: Path) -> None:
+def test_a_generated_file_is_up_to_date(path: PurePosixPath) -> None:
     """Otherwise run `make crds`."""
     assert (ROOT / path).read_text() == FILES[path]
 

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Install one extra of Private LLM into /opt/private-llm: `sh requirements/install.sh operator`. The Dockerfile runs it
+# after /opt/build (with pip) and /opt/wheel (with our wheel) were made. Nothing is resolved and nothing is compiled:
+# the requirement file names every distribution by its hash.
+set -eu
+extra=$1
+target=/opt/private-llm
+pip() { /opt/build/bin/pip --python "$target/bin/python" install --no-compile "$@"; }
+
+# No pip in it: whoever gets into a pod should not find an installer.
+python -m venv --without-pip "$target"
+pip --require-hashes --only-binary=:all: -r "requirements/$extra.txt"
+pip --no-index --no-deps /opt/wheel/*.whl
+# A read-only root cannot keep byte code later. Hashes instead of times, so that it is the same in every build.
+"$target/bin/python" -m compileall -q -j 1 --invalidation-mode unchecked-hash "$target/lib"

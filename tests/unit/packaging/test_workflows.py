@@ -1,0 +1,95 @@
+"""Workflows run what was reviewed: pinned actions, small rights, scripts that a shell can read."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from privatellm_local.packaging.delivery.component import COMPONENT, IMAGES, REGISTRY
+
+ROOT = Path(__file__).parents[3]
+WORKFLOWS = {
+    path.name: yaml.safe_load(path.read_text()) for path in ROOT.glob(".github/workflows/*.yml")
+}
+PINNED = re.compile(r"^[\w./-]+@[0-9a-f]{40}$")
+RELEASE = WORKFLOWS["release.yml"]
+
+
+def steps(workflow: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the steps of every job."""
+    for job in workflow["jobs"].values():
+        yield from job["steps"]
+
+
+ALL_STEPS = [(name, step) for name, workflow in WORKFLOWS.items() for step in steps(workflow)]
+
+
+def test_every_action_is_pinned_by_its_commit() -> None:
+    """A tag can be moved; and the comment behind it says which tag it was."""
+    for name, step in ALL_STEPS:
+        if "uses" in step:
+            assert PINNED.match(step["uses"]), step["uses"]
+            text = (ROOT / ".github" / "workflows" / name).read_text()
+            assert re.search(rf"{re.escape(step['uses'])} # v\d+\.\d+\.\d+$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS.keys())
+def test_a_job_has_no_right_that_it_does_not_name(workflow: dict[str, Any]) -> None:
+    """The default is to read, and nobody keeps the token in the checkout."""
+    assert workflow["permissions"] == {"contents": "read"}
+    for step in steps(workflow):
+        if "uses" in step:
+            assert step["with"]["persist-credentials"] is False
+
+
+def test_scripts_take_nothing_by_substitution() -> None:
+    """A branch's name in a script would be a script; variables are texts."""
+    for name, step in ALL_STEPS:
+        assert "${{" not in step.get("run", ""), (name, step)
+
+
+def test_a_shell_can_read_every_script() -> None:
+    """They run only at a release, which is late for a missing quote."""
+    for _, step in ALL_STEPS:
+        if script := step.get("run"):
+            subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+def test_a_release_builds_every_image_of_ours_for_two_architectures() -> None:
+    """Natively, on a runner of each."""
+    ours = {image.name for image in IMAGES if image.ours}
+    matrix = RELEASE["jobs"]["images"]["strategy"]["matrix"]
+
+    assert set(matrix["target"]) == ours
+    assert matrix["runner"] == ["ubuntu-24.04", "ubuntu-24.04-arm"]
+    script = "\n".join(step.get("run", "") for step in steps(RELEASE))
+    for loop in re.findall(r"for target in ([\w -]+); do", script):
+        assert set(loop.split()) == ours
+
+
+def test_a_release_speaks_of_the_registry_and_component_of_the_constructor() -> None:
+    """They are written down twice."""
+    assert RELEASE["env"]["REGISTRY"] == REGISTRY
+    assert RELEASE["env"]["COMPONENT"] == COMPONENT
+    assert f"ARG PYTHON={RELEASE['env']['BASE']}\n" in (ROOT / "Dockerfile").read_text()
+
+
+def test_nothing_is_pushed_before_the_tests_have_passed() -> None:
+    """And the key is only where an approval was needed."""
+    jobs = RELEASE["jobs"]
+
+    assert jobs["images"]["needs"] == "check"
+    assert "images" in jobs["publish"]["needs"]
+    assert jobs["publish"]["environment"] == "release"
+    for name, job in jobs.items():
+        assert ("secrets." in str(job)) is (name == "publish")
+
+
+def test_tools_that_are_built_have_a_version() -> None:
+    """Go's checksum database vouches for them then."""
+    for name in ("COSIGN", "OCM"):
+        assert re.search(r"@v\d+\.\d+\.\d+$", RELEASE["env"][name])
