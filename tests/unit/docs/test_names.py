@@ -18,6 +18,7 @@ SETTINGS = ("operator-settings.md", "authserver-settings.md")
 OTHERS = {
     *("kcp.io", "traefik.io", "kcp.kubeconfig", "watch.byOwner"),
     *("traefik.ingressClass.isDefaultClass", "ingress.ports"),  # Of the Go peer; gone here.
+    *("limits.concurrentRequests", "rbac.mode"),  # A field of LLMModel; a value of kro's chart.
 }
 """What is marked as code, begins like a group of values, and is none."""
 
@@ -36,6 +37,9 @@ def variables_of_the_code() -> set[str]:
 
 
 VALUES = values_of_the_charts()
+OBJECTS = tuple(f"{value}." for value in VALUES if value.endswith((".requests", ".limits")))
+"""What may stand below these is Kubernetes' matter."""
+
 GROUPS = {value.partition(".")[0] for value in VALUES if "." in value}
 
 
@@ -43,7 +47,8 @@ def dotted(page: Page) -> Iterator[str]:
     """Yield what a page marks as code and what looks like a value of ours."""
     for span in page.spans():
         name = re.split(r"[=:\[{ ]", span)[0]
-        if name.partition(".")[0] in GROUPS and re.fullmatch(r"\w+(\.\w+)+", name):
+        is_dotted = re.fullmatch(r"\w+(\.\w+)+", name) is not None
+        if is_dotted and name.partition(".")[0] in GROUPS and not name.startswith(OBJECTS):
             yield name
 
 
