@@ -157,7 +157,7 @@ _OTHERS: dict[tuple[str, ...], Any] = {
     ("portal", "content", "keyLifetimes"): ["720h"],
     ("portal", "content", "replicaChoices"): [7],
     ("metrics", "serviceMonitor", "interval"): "7s",
-    ("metrics", "alerts", "runbooks"): "https://docs.example/runbooks",
+    ("metrics", "alerts", "runbooks"): "https://docs.example/runbooks/{alert}.html",
     ("otel", "endpoint"): "http://otel.example:4317",
     ("otel", "samplingPercent"): 50,
     ("catalogue", "models"): {"mine": {"source": {"url": "https://hub.example/mine.gguf"}}},

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from privatellm_local.packaging.files import CHART, generated_files
 
-FOLDERS = ("crds", "catalogue", "traefik-crds")
+FOLDERS = ("crds", "catalogue", "traefik-crds", "dashboards")
 """Folders below the chart's ``files`` that hold generated files alone."""
 
 

@@ -13,6 +13,7 @@ from privatellm_local.edge.definitions import definitions
 from privatellm_local.packaging.admission import policies_template
 from privatellm_local.packaging.api_reference import api_page
 from privatellm_local.packaging.chart import OPERATOR, Chart
+from privatellm_local.packaging.dashboards import DASHBOARDS
 from privatellm_local.packaging.pm_integration_values import PM_INTEGRATION
 from privatellm_local.packaging.portal_views import views
 from privatellm_local.packaging.reference import reference_page
@@ -37,6 +38,7 @@ def generated_files() -> dict[PurePosixPath, str]:
         **{path: text for chart in CHARTS for path, text in _of_values(chart).items()},
         PurePosixPath("docs/reference/api.md"): api_page(),
         PurePosixPath("docs/reference/metrics.md"): metrics_page(),
+        **{files / "dashboards" / f"{one.name}.json": one.to_json() for one in DASHBOARDS},
         files / "admission-policies.yaml": _HEADER + policies_template(),
         **{chart.directory / "files" / "portal-views.json": _portal_views() for chart in SHOWN},
         **{files / "crds" / name: text for name, text in _crds().items()},

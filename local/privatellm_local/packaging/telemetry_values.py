@@ -39,7 +39,8 @@ class Alerts(Group):
 
     runbooks: Url = ""
     """Where the pages of `docs/how-to/runbooks` are published, such as
-    `https://docs.example.com/runbooks`; each alert then carries the URL of its page."""
+    `https://docs.example.com/runbooks/{alert}.html`, with `{alert}` for the alert's name; empty: alerts
+    carry no `runbook_url`."""
 
 
 class Dashboards(Group):

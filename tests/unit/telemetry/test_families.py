@@ -59,7 +59,13 @@ def test_every_label_says_what_bounds_it(family: Family) -> None:
     """Values that the code lists, or objects that the series vanish with."""
     for label in family.labels:
         assert re.search(r"`|vanish|are there|pod has|kinds that", label.values), label
-        assert label.name not in {"key_id", "token", "path", "user", "pod"}
+        assert label.name not in {"key_id", "token", "path", "user"}
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_no_label_has_the_name_of_one_that_prometheus_adds(family: Family) -> None:
+    """Prometheus would rename ours to ``exported_*``, and queries would find nothing."""
+    assert not set(family.label_names) & {"namespace", "instance", "pod", "job", "service", "le"}
 
 
 @pytest.mark.parametrize("reason", Reason)

@@ -25,7 +25,7 @@ from telemetry_parts import (
     sync_agent_exposition,
 )
 
-WHO = {"namespace": "acme", "instance": "chat"}
+WHO = {"llm_namespace": "acme", "llm_instance": "chat"}
 TEXT = """\
 # TYPE llamacpp:prompt_tokens_total counter
 llamacpp:prompt_tokens_total 100
@@ -75,7 +75,7 @@ def test_objects_are_counted_by_phase_and_one_without_a_status_is_pending() -> N
         "Ready": 1,
         "Pending": 1,
     }
-    b = {"namespace": "acme", "instance": "b"}
+    b = {"llm_namespace": "acme", "llm_instance": "b"}
     assert found[series("private_llm_instance_wanted_replicas", b)] == 2
     assert found[series("private_llm_instance_ready_replicas", b)] == 0
     details = {"slug": slug_of("uid-b"), "model": "tinyllama", "phase": "Pending"}
@@ -89,7 +89,7 @@ def test_the_series_of_an_instance_vanish_with_it() -> None:
     scraper._take({UID: {"pod": parse_figures(TEXT)}})
     collectors: tuple[Collector, ...] = (world, scraper)
     assert all(
-        any(("instance", "chat") in labels for _, labels in shown(one)) for one in collectors
+        any(("llm_instance", "chat") in labels for _, labels in shown(one)) for one in collectors
     )
 
     gone = instance_manifest()
@@ -97,7 +97,7 @@ def test_the_series_of_an_instance_vanish_with_it() -> None:
     context.world.observe(kinds.LLM_INSTANCE, "DELETED", gone)
 
     for collector in collectors:
-        assert not any(("instance", "chat") in labels for _, labels in shown(collector))
+        assert not any(("llm_instance", "chat") in labels for _, labels in shown(collector))
     scraper._take({})
     assert scraper._figures == {}
 

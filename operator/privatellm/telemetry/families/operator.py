@@ -1,7 +1,8 @@
 """The operator's metrics.
 
 Those of objects come from the leader alone, read off its picture of the cluster when they are asked for;
-so a series ends with its object and cannot be forgotten.
+so a series ends with its object and cannot be forgotten. Their labels are not called ``namespace`` and
+``instance``, because Prometheus gives those names to what it scrapes.
 """
 
 from typing import Final
@@ -13,8 +14,8 @@ RESULT: Final = Label(
     "result", "`success`, `conflict`, `retry` (refused or no answer) or `error` (a defect)."
 )
 PHASE: Final = Label("phase", "The phases of the kind; all are there, with 0 as well.")
-NAMESPACE: Final = Label("namespace", "One for each instance; series vanish with it.")
-INSTANCE: Final = Label("instance", "Name of the LLMInstance; series vanish with it.")
+NAMESPACE: Final = Label("llm_namespace", "Namespace of the LLMInstance; series vanish with it.")
+INSTANCE: Final = Label("llm_instance", "Name of the LLMInstance; series vanish with it.")
 SLUG: Final = Label("slug", "The path segment of the instance; series vanish with it.")
 MODEL: Final = Label("model", "The model of the instance; series vanish with it.")
 OWN_PHASE: Final = Label("phase", "The phase of the instance; series vanish with it.")

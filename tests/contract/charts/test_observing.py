@@ -1,0 +1,84 @@
+"""What the chart gives to Prometheus, Grafana and a collector of traces."""
+
+import json
+from typing import Any
+
+import chart_helm
+from chart_helm import Helm, Manifest
+from privatellm_local.packaging.dashboards import DASHBOARDS
+
+OTEL = {
+    "endpoint": "http://otel.monitoring:4317",
+    "protocol": "http/protobuf",
+    "samplingPercent": 25,
+    "headersSecret": {"name": "otel", "key": "headers"},
+}
+
+
+def alerts(helm: Helm, **values: Any) -> list[dict[str, Any]]:
+    """Return the rules as Prometheus gets them."""
+    objects = helm.template({"metrics": {"alerts": {"enabled": True, **values}}})
+    (rule,) = chart_helm.of_kind(objects, "PrometheusRule")
+    return [alert for group in rule["spec"]["groups"] for alert in group["rules"]]
+
+
+def test_each_alert_carries_the_url_of_its_runbook(helm: Helm) -> None:
+    """Wherever the pages are published."""
+    for alert in alerts(helm, runbooks="https://docs.example/runbooks/{alert}.html"):
+        url = f"https://docs.example/runbooks/{alert['alert']}.html"
+        assert alert["annotations"]["runbook_url"] == url
+
+
+def test_alerts_without_published_runbooks_carry_no_url(helm: Helm) -> None:
+    """A link that leads nowhere is worse than none."""
+    rules = alerts(helm)
+
+    assert rules
+    assert not any("runbook_url" in alert["annotations"] for alert in rules)
+    assert all("{{" not in alert["expr"] for alert in rules)
+
+
+def test_each_dashboard_is_a_config_map_that_the_sidecar_finds(helm: Helm) -> None:
+    """With the JSON as it was generated: Helm leaves Grafana's braces alone."""
+    values = {"metrics": {"dashboards": {"enabled": True, "labels": {"team": "llm"}}}}
+    found = {
+        name: (json.loads(text), item["metadata"])
+        for item in chart_helm.of_kind(helm.template(values), "ConfigMap")
+        for name, text in item["data"].items()
+        if name.endswith(".json")
+    }
+
+    assert {name: read for name, (read, _) in found.items()} == {
+        f"{one.name}.json": json.loads(one.to_json()) for one in DASHBOARDS
+    }
+    for _, metadata in found.values():
+        assert metadata["labels"].items() >= {"grafana_dashboard": "1", "team": "llm"}.items()
+        assert metadata["annotations"] == {"grafana_folder": "Private LLM"}
+
+
+def container(objects: tuple[Manifest, ...], part: str) -> dict[str, Any]:
+    """Return the variables of a part's container."""
+    deployment = chart_helm.one(objects, "Deployment", f"private-llm-{part}")
+    (found,) = deployment["spec"]["template"]["spec"]["containers"]
+    return {item["name"]: item.get("value", item.get("valueFrom")) for item in found["env"]}
+
+
+def test_both_programs_are_told_of_the_collector(helm: Helm) -> None:
+    """By the variables of the OpenTelemetry specification; the credential stays in its Secret."""
+    objects = helm.template({"otel": OTEL})
+
+    for part in ("operator", "authserver"):
+        told = {n: v for n, v in container(objects, part).items() if n.startswith("OTEL_")}
+        assert told == {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel.monitoring:4317",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+            "OTEL_EXPORTER_OTLP_HEADERS": {"secretKeyRef": {"name": "otel", "key": "headers"}},
+            "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
+            "OTEL_TRACES_SAMPLER_ARG": "0.25",
+        }
+
+
+def test_nobody_is_told_of_traces_by_default(defaults: tuple[Manifest, ...]) -> None:
+    """And so nobody loads what sends them."""
+    for part in ("operator", "authserver"):
+        assert not any(name.startswith("OTEL_") for name in container(defaults, part))
