@@ -153,10 +153,11 @@ def _sources(
     environment = {
         **asked,
         **ours,
+        # These override the user's file, in which a wrong value would make even `go env` fail.
+        **FIXED_SETTINGS,
+        "GOEXPERIMENT": "none",
         "GOENV": _settings_file(user),
         "GOROOT": str(toolchain.root),
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
     }
     effective = _ask(toolchain, environment, USER_SETTINGS)
     chosen = _ask(toolchain, environment, ("-changed", "GOPROXY"))
@@ -179,7 +180,6 @@ def _settings_file(user: Mapping[str, str]) -> str:
 def _ask(
     toolchain: Toolchain, environment: Mapping[str, str], arguments: tuple[str, ...]
 ) -> dict[str, str]:
-    # Settings that change builds are left out here too: a bad one would make even `go env` fail.
     try:
         answer = subprocess.run(
             [toolchain.go, "env", "-json", *arguments],

@@ -235,7 +235,9 @@ def test_modules_come_from_the_proxy_alone_unless_the_user_says_otherwise(
     assert proxy().startswith("https://")
     assert "direct" not in proxy()
     assert proxy(GOPROXY="https://a.example,direct") == "https://a.example,direct"
-    settings.write_text("GOPROXY=https://b.example|direct\n")
+    settings.write_text(
+        "GOPROXY=https://b.example|direct\nGOFLAGS=-x=y\nGOEXPERIMENT=wrong\nGOARCH=wrong\n"
+    )
     assert proxy() == "https://b.example|direct"
     assert proxy(GOENV="off") != proxy()
     assert toolchain.without_direct("https://a.example|direct") == "https://a.example"
