@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from privatellm_local.build.builder import ensure_built
-from privatellm_local.build.programs import HELM
+from privatellm_local.build.programs import HELM, Program
 from privatellm_local.paths import cache_paths
 from privatellm_local.progress import SilentProgress
 
@@ -92,11 +92,17 @@ class Helm:
         return chosen | {"HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig or "/dev/null")}
 
 
-def provide(home: Path, kubeconfig: Path | None = None) -> Helm:
-    """Return Helm, built from its pinned module where that was not done before."""
+def provide(home: Path, kubeconfig: Path | None = None, version: Program = HELM) -> Helm:
+    """Return Helm, built from its pinned module where that was not done before.
+
+    Args:
+        home: Where it keeps its things.
+        kubeconfig: Whose cluster; none for what needs no cluster.
+        version: Which of the pinned Helms.
+    """
     paths = cache_paths()
     paths.create()
-    (program,) = asyncio.run(ensure_built((HELM,), paths, SilentProgress()))
+    (program,) = asyncio.run(ensure_built((version,), paths, SilentProgress()))
     return Helm(program, home, kubeconfig)
 
 

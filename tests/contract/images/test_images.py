@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.deep, pytest.mark.timeout(900)]
 
 USER = 65532
 STOP_SECONDS = 30
+AGENT = "--agent-name=private-llm"
 FRAMEWORKS = {"operator": "kopf", "authserver": "fastapi"}
 """What only one image needs."""
 
@@ -129,7 +130,7 @@ async def test_a_service_starts_and_ends_in_order(
 @pytest.mark.parametrize("target", ["sync-agent"], scope="session")
 def test_the_agent_starts_and_asks_kcp(target: str, installed: Root, mounted: Path) -> None:
     """Its first step is to look up its endpoints; without them it ends and says which."""
-    arguments = ("--kcp-kubeconfig=/srv/kubeconfig", "--namespace=private-llm-system")
+    arguments = ("--kcp-kubeconfig=/srv/kubeconfig", "--namespace=private-llm-system", AGENT)
     slices = "--apiexportendpointslice-ref=llm.privatellms.msp"
     with started(installed, target, mounted, *arguments, slices) as process:
         said, _ = process.communicate(timeout=STOP_SECONDS)

@@ -16,6 +16,7 @@ import embedded
 from chart_release import Release, environment_values
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.waiting import wait_for
+from privatellm_local.build.programs import HELM
 
 
 @pytest.fixture(scope="session")
@@ -31,10 +32,17 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.E
 
 @pytest.fixture(scope="session")
 def release(
-    environment: embedded.Environment, kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    environment: embedded.Environment,
+    kubeconfig: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Release:
-    """A release that a test may install, change and remove; none is there yet."""
-    helm = chart_helm.provide(tmp_path_factory.mktemp("helm"), kubeconfig)
+    """A release that a test may install, change and remove; none is there yet.
+
+    It is Helm 4's, unless tests are parametrized with another of the pinned Helms.
+    """
+    version = getattr(request, "param", HELM)
+    helm = chart_helm.provide(tmp_path_factory.mktemp("helm"), kubeconfig, version)
     return Release(helm, environment_values(environment))
 
 

@@ -12,8 +12,15 @@ from customer import Credentials, ask_for_key, chat, order, until_phase, until_r
 from eventually import eventually
 from privatellm import labels
 from privatellm.kube import KubeClient, kinds
+from privatellm_local.build.programs import HELM, HELM_3
 
-pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.deep,
+    pytest.mark.integration,
+    pytest.mark.timeout(600),
+    # Helm 4 applies on the server and Helm 3 merges by itself; customers must notice neither.
+    pytest.mark.parametrize("release", [HELM, HELM_3], ids=["helm-4", "helm-3"], indirect=True),
+]
 
 CRD = "apitokenrequests.llm.privatellms.msp"
 KEY = "private-llm-platform-key"
