@@ -243,7 +243,8 @@ def complaint_of(outcome: commands.Outcome) -> str:
 
 
 def _expected(todo: Sequence[Program]) -> str:
-    return f"{sum(program.minutes for program in todo):.0f} minutes or more"
+    minutes = max(1, round(sum(program.minutes for program in todo)))
+    return f"{minutes} minute{'s' if minutes > 1 else ''} or more"
 
 
 def _require_room(purpose: str, cache: CachePaths) -> None:
