@@ -51,9 +51,13 @@ class Page:
             elif language in SHELLS:
                 yield from lines
 
-    def code(self) -> str:
-        """Return all code of the page, blocks and spans."""
-        return "\n".join((*(text for _, text in self.blocks()), *self.spans()))
+    def transcript(self, heading: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield each command below a heading with the lines that it is said to print."""
+        section = self.text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+        for match in _FENCE.finditer(section):
+            for part in f"\n{match['text']}".split("\n$ ")[1:]:
+                command, *printed = part.rstrip().split("\n")
+                yield command, printed
 
 
 def pages() -> list[Page]:

@@ -1,13 +1,14 @@
-"""Every command of the quick start runs as it is printed, one after the other in one shell."""
+"""What the quick start and the README print is what a reader's shell prints, command by command."""
 
 import asyncio
 import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from docs_pages import DOCS, Page
+from docs_pages import DOCS, ROOT, Page
 from embedded import Environment
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -19,18 +20,13 @@ LAST = "privatellm delete chat --tokens"
 """The last command that leaves the environment to the next test."""
 
 
-def commands() -> list[str]:
-    """Return what a reader types between starting the environment and stopping it."""
-    lines = list(Page(DOCS / "tutorial" / "quick-start.md").command_lines())
-    return lines[lines.index(BEFORE) : lines.index(LAST) + 1]
-
-
-async def typed(lines: list[str], env: dict[str, str]) -> dict[str, str]:
+async def typed(lines: list[str], env: dict[str, str]) -> list[str]:
     """Run commands in one shell that stops at the first that fails; return what each printed."""
     marked = [f"printf '\\n<<%s>>\\n' {number}\n{line}" for number, line in enumerate(lines)]
     shell = await asyncio.create_subprocess_exec(
         *("bash", "-euo", "pipefail", "-c", "\n".join(marked)),
         env=env,
+        cwd=ROOT,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -38,11 +34,13 @@ async def typed(lines: list[str], env: dict[str, str]) -> dict[str, str]:
     printed, _ = await shell.communicate()
     text = printed.decode()
     assert shell.returncode == 0, text
-    outputs = [text.partition(f"\n<<{n}>>\n")[2].partition("\n<<")[0] for n in range(len(lines))]
-    return {
-        f"{number} {line}": out
-        for number, (line, out) in enumerate(zip(lines, outputs, strict=True))
-    }
+    return [text.partition(f"\n<<{n}>>\n")[2].partition("\n<<")[0] for n in range(len(lines))]
+
+
+def comparable(line: str) -> str:
+    """Return a line without what differs from run to run: addresses, ages and the columns' widths."""
+    without_urls = re.sub(r"https?://\S+", "URL", line)
+    return " ".join(re.sub(r"\b(\d+m)?\d+s\b", "AGE", without_urls).split())
 
 
 @pytest.fixture
@@ -56,16 +54,33 @@ def shell_environment(environment: Environment, tmp_path: Path) -> dict[str, str
 
 async def test_the_quick_start_goes_as_printed(shell_environment: dict[str, str]) -> None:
     """From the order to the end of the key, with the answers that the page promises."""
-    printed = await typed(commands(), shell_environment)
+    lines = list(Page(DOCS / "tutorial" / "quick-start.md").command_lines())
+    lines = lines[lines.index(BEFORE) : lines.index(LAST) + 1]
+    printed = list(zip(lines, await typed(lines, shell_environment), strict=True))
 
-    def output_of(command: str, occurrence: int = 0) -> str:
-        found = [out for line, out in printed.items() if line.partition(" ")[2].startswith(command)]
-        return found[occurrence]
+    def outputs_of(command: str) -> list[str]:
+        return [output for line, output in printed if line.startswith(command)]
 
-    assert "gemma-3-270m" in output_of("privatellm models")
-    assert "Ready" in output_of("kubectl get llminstance chat")
-    assert "pllm_" in output_of("privatellm token create")
-    assert "Paris" in output_of("privatellm chat chat")
-    assert '"gemma-3-270m"' in output_of("curl", 0)
-    assert "revoked_api_key" in output_of("curl", 1)
-    assert "my-key" in output_of("privatellm token list")
+    assert "gemma-3-270m" in outputs_of("privatellm models")[0]
+    assert "Ready" in outputs_of("kubectl get llminstance chat")[0]
+    assert "pllm_" in outputs_of("privatellm token create")[0]
+    assert "Paris" in outputs_of("privatellm chat chat")[0]
+    assert "my-key" in outputs_of("privatellm token list")[0]
+    served, refused = outputs_of("curl")
+    assert '"gemma-3-270m"' in served
+    assert "revoked_api_key" in refused
+
+
+async def test_the_order_of_the_readme_goes_as_printed(shell_environment: dict[str, str]) -> None:
+    """Line by line, and the key is refused in the end as it says."""
+    transcript = list(Page(ROOT / "README.md").transcript("Order one yourself"))
+    curl = next(command for command, _ in transcript if command.startswith("curl"))
+    end = "kubectl delete -f docs/tutorial/order.yaml --ignore-not-found"
+    lines = [*(command for command, _ in transcript), curl, end]
+
+    printed = await typed(lines, shell_environment)
+
+    for (command, promised), output in zip(transcript, printed, strict=False):
+        shown = {comparable(line) for line in output.splitlines()}
+        assert {comparable(line) for line in promised} <= shown, command
+    assert "invalid_api_key" in printed[-2] or "revoked_api_key" in printed[-2]
