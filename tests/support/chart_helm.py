@@ -108,7 +108,18 @@ def provide(home: Path, kubeconfig: Path | None = None, version: Program = HELM)
 
 def objects_in(text: str) -> tuple[Manifest, ...]:
     """Return the objects of a stream of YAML documents."""
-    return tuple(document for document in yaml.load_all(text, Loader=yaml.CSafeLoader) if document)
+    return tuple(document for document in yaml.load_all(text, Loader=_Loader) if document)
+
+
+class _Loader(yaml.CSafeLoader):
+    """Reads a lone ``=`` as Helm does: as a text, and not as what YAML 1.1 once meant by it."""
+
+
+def _text(loader: _Loader, node: yaml.ScalarNode) -> str:
+    return str(loader.construct_scalar(node))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:value", _text)
 
 
 def one(objects: tuple[Manifest, ...], kind: str, name: str, namespace: str = "") -> Manifest:

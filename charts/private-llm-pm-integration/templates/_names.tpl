@@ -5,7 +5,7 @@ Names follow the export, so that two products of one workspace do not meet. The 
 {{- define "private-llm-pm.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/name: private-llm-pm-integration
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/part-of: private-llm
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
@@ -14,7 +14,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{/* Labels of what the portal shows for the export. */}}
 {{- define "private-llm-pm.shown" -}}
 {{ include "private-llm-pm.labels" . }}
-ui.platform-mesh.io/content-for: {{ .Values.apiExport.name }}
+ui.platform-mesh.io/content-for: {{ .Values.apiExport.name | quote }}
 {{- end }}
 
 {{/* Subjects of a binding, as a JSON list. Takes users and groups. */}}

@@ -16,7 +16,7 @@ objects end in the namespace, so that releases in two namespaces do not meet.
 {{/* Labels by which the pods are found; they never change. */}}
 {{- define "private-llm-sync-agent.selector" -}}
 app.kubernetes.io/name: {{ include "private-llm-sync-agent.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{/* Labels of every object. */}}
@@ -31,7 +31,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{/* Name, namespace and labels of an object in the release's namespace. */}}
 {{- define "private-llm-sync-agent.metadata" -}}
 name: {{ include "private-llm-sync-agent.name" . }}
-namespace: {{ .Release.Namespace }}
+namespace: {{ .Release.Namespace | quote }}
 labels:
   {{- include "private-llm-sync-agent.labels" . | nindent 2 }}
 {{- end }}

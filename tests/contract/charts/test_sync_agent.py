@@ -284,3 +284,13 @@ def test_a_value_changes_what_is_rendered(helm: Helm, leaf: Entry) -> None:
     after = merged(before, nested(leaf.path, other_value(leaf, SCHEMA, OTHERS)))
 
     assert render(helm, before) != render(helm, after)
+
+
+def test_names_that_look_like_numbers_stay_names(helm: Helm) -> None:
+    """A release called 7 in a namespace called 42 is odd, and allowed."""
+    rendered = helm.run("template", "7", str(CHART), "--namespace", "42")
+
+    for item in chart_helm.objects_in(rendered):
+        metadata = item["metadata"]
+        assert metadata.get("namespace", "42") == "42"
+        assert (metadata.get("labels") or {}).get("app.kubernetes.io/instance", "7") == "7"
