@@ -1,6 +1,6 @@
 """Where everything is: the layout of a state directory and of the user's cache directory.
 
-Nothing is written outside these two (the Go tool chain keeps its own caches where it always does).
+Nothing is written outside these two.
 The state directory belongs to one environment and may be deleted as a whole; the cache directory is
 shared by all environments of a user.
 
