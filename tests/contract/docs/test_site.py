@@ -46,6 +46,15 @@ def test_every_page_is_part_of_the_site(site: Path) -> None:
     assert written <= built
 
 
+def test_a_page_has_one_place_in_the_navigation(site: Path) -> None:
+    """One that stands in two sections leads its readers astray."""
+    sidebar = (site / "index.html").read_text().partition("sidebar-tree")[2]
+    places = re.findall(r"toctree-l1\"><a class=\"reference internal\" href=\"([^\"]+)\"", sidebar)
+
+    assert len(places) > 40
+    assert sorted(places) == sorted(set(places))
+
+
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     """No font, script, style or picture: a page is shown the same without a network."""
     foreign = {(page, to) for page, to in loads(site) if re.match(r"(?:https?:)?//", to)}
