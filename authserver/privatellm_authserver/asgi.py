@@ -8,14 +8,13 @@ few integers to add; everything else was made before.
 
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from privatellm_authserver import clocks
 from privatellm_authserver.answers import ANSWERS, NO_BODY, NOT_FOUND, Answer, start_of
-from privatellm_authserver.audit import AuditLog
 from privatellm_authserver.clocks import Moment, Uptime
-from privatellm_authserver.decision import verify
-from privatellm_authserver.headers import FactReader
+from privatellm_authserver.decision import Reason, verify
+from privatellm_authserver.headers import FactReader, RequestFacts
 from privatellm_authserver.index import Allowed, TokenIndex
 from privatellm_authserver.metrics import Meter
 
@@ -26,6 +25,16 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 VERIFY_PATH: Final = "/auth/verify"
 
 
+class Audit(Protocol):
+    """Takes note of each decision, before its answer is sent."""
+
+    def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment) -> None:
+        """Note that a request was let in."""
+
+    def denied(self, reason: Reason, facts: RequestFacts, now: Moment) -> None:
+        """Note that a request was turned away."""
+
+
 class VerifyApp:
     """Answers ForwardAuth requests from an index."""
 
@@ -34,7 +43,7 @@ class VerifyApp:
         reader: FactReader,
         index: TokenIndex,
         meter: Meter,
-        audit: AuditLog,
+        audit: Audit,
         wall: Callable[[], float] = time.time,
         uptime: Uptime = clocks.uptime,
     ) -> None:

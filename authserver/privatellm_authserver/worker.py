@@ -9,6 +9,7 @@ worker that meets an error it does not understand ends, and is started again.
 import argparse
 import asyncio
 import math
+import os
 import socket
 import sys
 
@@ -19,9 +20,10 @@ from privatellm.backend_keys import PlatformKey
 from privatellm.errors import PrivateLLMError
 from privatellm.kube.client import KubeClient
 from privatellm.telemetry.logs import configure_logging
+from privatellm.telemetry.tracing import SpanSink, open_sink
 from privatellm_authserver import clocks
 from privatellm_authserver.asgi import VerifyApp
-from privatellm_authserver.audit import AuditLog
+from privatellm_authserver.audit import AuditLog, RateLimit
 from privatellm_authserver.feed import FeedHealth, VerifierFeed
 from privatellm_authserver.headers import FactReader
 from privatellm_authserver.index import EntryReader, TokenIndex
@@ -29,6 +31,7 @@ from privatellm_authserver.metrics import Meter
 from privatellm_authserver.reports import HEARTBEAT_SECONDS, Report, Totals
 from privatellm_authserver.serving import make_server
 from privatellm_authserver.settings import Settings
+from privatellm_authserver.traces import SPANS_PER_SECOND, TracedApp, TracingAudit
 
 
 class Reporter:
@@ -77,20 +80,37 @@ class Reporter:
         )
 
 
-async def work(settings: Settings, listener: socket.socket, channel: socket.socket) -> None:
+def build_app(
+    settings: Settings, index: TokenIndex, meter: Meter, spans: SpanSink | None
+) -> VerifyApp | TracedApp:
+    """Return the application; without a sink of spans it knows nothing of traces."""
+    reader, audit = FactReader(settings.public_host), AuditLog(settings.audit_lines_per_second)
+    if spans is None:
+        return VerifyApp(reader, index, meter, audit)
+    tracing = TracingAudit(audit)
+    app = VerifyApp(reader, index, meter, tracing)
+    return TracedApp(app, tracing, spans, RateLimit(SPANS_PER_SECOND))
+
+
+async def work(
+    settings: Settings,
+    listener: socket.socket,
+    channel: socket.socket,
+    spans: SpanSink | None = None,
+) -> None:
     """Answer questions until the supervisor closes the channel.
 
     Args:
         settings: The service's settings.
         listener: The socket that all workers accept from.
         channel: Our end of the socket pair to the supervisor.
+        spans: Where spans go; ``None`` when nobody wants them.
     """
     index = TokenIndex(
         EntryReader(PlatformKey.read(settings.platform_key_file)), settings.max_staleness_seconds
     )
     meter, health = Meter(), FeedHealth()
-    audit = AuditLog(settings.audit_lines_per_second)
-    server = make_server(VerifyApp(FactReader(settings.public_host), index, meter, audit))
+    server = make_server(build_app(settings, index, meter, spans))
     orders, writer = await asyncio.open_connection(sock=channel)
     reporter = Reporter(index, meter, health, writer)
     async with await KubeClient.connect() as client:
@@ -131,7 +151,12 @@ def main() -> None:
     listener = socket.socket(fileno=arguments.listener)
     channel = socket.socket(fileno=arguments.channel)
     try:
-        uvloop.run(work(settings, listener, channel))
+        spans = open_sink("private-llm-authserver", os.environ)
+        try:
+            uvloop.run(work(settings, listener, channel, spans))
+        finally:
+            if spans is not None:
+                spans.close()
     except PrivateLLMError as error:
         structlog.stdlib.get_logger("privatellm.worker").critical("stopped", error=str(error))
         sys.exit(1)

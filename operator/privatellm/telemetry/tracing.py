@@ -7,7 +7,7 @@ sends no traces loads none of it: the environment of the OpenTelemetry specifica
 endpoint there is no sink at all.
 
 A trace that many passes write to has an identity that each of them can compute: that of the object and its
-generation. The decision behind it is ADR 30.
+generation. The decision behind it is ADR 50.
 """
 
 import hashlib

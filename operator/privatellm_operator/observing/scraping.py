@@ -2,7 +2,7 @@
 
 llama.cpp shows its metrics only to who holds the backend key. No scraper of the platform does: a key for
 each instance, copied to where Prometheus reads it, would be a new way around the edge. The operator derives
-the keys anyway (ADR 31), so it asks every server that is ready, takes a few numbers, and shows them by
+the keys anyway (ADR 51), so it asks every server that is ready, takes a few numbers, and shows them by
 instance without the pod. Counters add up what each server counted anew, so that a server that starts again
 or goes does not make them run backwards.
 

@@ -1,0 +1,138 @@
+"""A collector of traces: OTLP's own service over gRPC, and its HTTP form, on loopback ports."""
+
+import gzip
+import threading
+from collections.abc import Iterator
+from concurrent import futures
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import grpc
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+
+@dataclass
+class Collector:
+    """What arrived.
+
+    Attributes:
+        endpoint: Where it listens.
+        protocol: What it speaks, as ``OTEL_EXPORTER_OTLP_PROTOCOL`` names it.
+        requests: Everything that was exported.
+        metadata: Headers of each export.
+    """
+
+    endpoint: str
+    protocol: str
+    requests: list[ExportTraceServiceRequest] = field(default_factory=list)
+    metadata: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables with which a program finds it."""
+        return {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": self.endpoint,
+            "OTEL_EXPORTER_OTLP_PROTOCOL": self.protocol,
+            "OTEL_BSP_SCHEDULE_DELAY": "100",
+        }
+
+    @property
+    def spans(self) -> list[Span]:
+        """Every span, in the order of arrival."""
+        return [
+            span
+            for request in tuple(self.requests)
+            for resource in request.resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+
+    @property
+    def services(self) -> set[str]:
+        """The names of the services that sent something."""
+        return {
+            attribute.value.string_value
+            for request in tuple(self.requests)
+            for resource in request.resource_spans
+            for attribute in resource.resource.attributes
+            if attribute.key == "service.name"
+        }
+
+    def take(self, request: ExportTraceServiceRequest, metadata: dict[str, str]) -> None:
+        """Take an export in."""
+        self.metadata.append(metadata)
+        self.requests.append(request)
+
+
+def attributes_of(span: Span) -> dict[str, Any]:
+    """Return a span's attributes."""
+    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
+
+
+class _Service(trace_service_pb2_grpc.TraceServiceServicer):
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+
+    def Export(  # noqa: N802 - the name in OTLP
+        self, request: ExportTraceServiceRequest, context: grpc.ServicerContext
+    ) -> ExportTraceServiceResponse:
+        """Take an export in."""
+        self._collector.take(request, dict(context.invocation_metadata()))
+        return ExportTraceServiceResponse()
+
+
+@contextmanager
+def grpc_collector() -> Iterator[Collector]:
+    """Run OTLP's gRPC service."""
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=2))
+    port = server.add_insecure_port("127.0.0.1:0")
+    collector = Collector(f"http://127.0.0.1:{port}", "grpc")
+    trace_service_pb2_grpc.add_TraceServiceServicer_to_server(_Service(collector), server)
+    server.start()
+    try:
+        yield collector
+    finally:
+        server.stop(grace=None).wait()
+
+
+@contextmanager
+def http_collector() -> Iterator[Collector]:
+    """Run OTLP over HTTP with protobuf bodies."""
+    collector = Collector("", "http/protobuf")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            is_traces = self.path == "/v1/traces"
+            if is_traces:
+                request = ExportTraceServiceRequest.FromString(body)
+                collector.take(request, {k.lower(): v for k, v in self.headers.items()})
+            self.send_response(200 if is_traces else 404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+            """Keep the test's output free of requests."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        collector.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield collector
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+COLLECTORS = {"grpc": grpc_collector, "http/protobuf": http_collector}
+"""A collector for each protocol."""

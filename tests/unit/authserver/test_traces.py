@@ -1,0 +1,174 @@
+"""Decisions as spans: which requests get one, and what is in it."""
+
+import asyncio
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from auth_world import PUBLIC_HOST, UPTIME, Key, World, make_key, question_for
+from privatellm.telemetry.tracing import SpanRecord, TraceIdentity
+from privatellm_authserver.asgi import VerifyApp
+from privatellm_authserver.audit import AuditLog, RateLimit
+from privatellm_authserver.metrics import Meter
+from privatellm_authserver.settings import Settings
+from privatellm_authserver.traces import TracedApp, TracingAudit
+from privatellm_authserver.worker import build_app
+
+TRACE, PARENT = "1" * 32, "2" * 16
+
+
+class Spans:
+    """A sink that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[SpanRecord, TraceIdentity]] = []
+
+    def begin(self, _span: SpanRecord, _identity: TraceIdentity) -> None:
+        """Begin no trace: that is the edge's."""
+        raise AssertionError
+
+    def continue_(self, span: SpanRecord, parent: TraceIdentity) -> None:
+        """Keep a span."""
+        self.written.append((span, parent))
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class Check:
+    """The application with traces on."""
+
+    def __init__(self, spans_per_second: float = 1e9) -> None:
+        self.world, self.spans = World(), Spans()
+        audit = TracingAudit(AuditLog())
+        app = VerifyApp(self.world.reader, self.world.index, Meter(), audit, uptime=lambda: UPTIME)
+        self.app = TracedApp(app, audit, self.spans, RateLimit(spans_per_second))
+
+    async def ask(self, key: Key, *traceparents: bytes, path: str = "/auth/verify") -> int:
+        """Ask as Traefik does and return the status."""
+        statuses: list[int] = []
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            # Other requests get their turn while an answer is sent.
+            await asyncio.sleep(0)
+            statuses.append(message.get("status", 0))
+
+        headers = [*question_for(key), *((b"traceparent", value) for value in traceparents)]
+        scope = {"type": "http", "path": path, "method": "GET", "headers": headers}
+        await self.app(scope, _receive, send)
+        return statuses[0]
+
+
+async def _receive() -> MutableMapping[str, Any]:
+    return {"type": "http.request"}
+
+
+def header(flags: str = "01", trace: str = TRACE) -> bytes:
+    return f"00-{trace}-{PARENT}-{flags}".encode()
+
+
+async def test_a_kept_trace_gets_the_decision_below_the_span_that_asked() -> None:
+    """With the key's public id and the instance; the answer is what it is without traces."""
+    check = Check()
+    key = check.world.key()
+
+    assert await check.ask(key, header()) == 200
+
+    [(span, parent)] = check.spans.written
+    assert (parent.trace_hex, parent.span_hex) == (TRACE, PARENT)
+    assert (span.name, span.is_server) == ("verify", True)
+    assert span.began <= span.ended
+    assert span.attributes == {
+        "private_llm.decision": "allowed",
+        "private_llm.key_id": key.token.key_id,
+        "private_llm.instance.slug": key.slug,
+        "k8s.namespace.name": "acme",
+    }
+
+
+async def test_a_denial_has_a_reason_and_repeats_nothing() -> None:
+    check = Check()
+
+    assert await check.ask(make_key(), header()) == 401
+
+    [(span, _)] = check.spans.written
+    assert span.attributes == {"private_llm.decision": "invalid_api_key"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (),
+        (header("00"),),
+        (b"",),
+        (b"01",),
+        (header(trace="0" * 32),),
+        (b"01-" + header()[3:],),
+        (header() + b"-x1",),
+        (header().upper().replace(b"1", b"G"),),
+    ],
+    ids=str,
+)
+async def test_other_requests_get_none(headers: tuple[bytes, ...]) -> None:
+    """Whose trace is not kept, or whose header is none; they are answered like any other."""
+    check = Check()
+
+    assert await check.ask(check.world.key(), *headers) == 200
+    assert check.spans.written == []
+
+
+async def test_what_is_not_a_question_gets_no_span() -> None:
+    """No decision, nothing to tell; and the next request is not taken for it."""
+    check = Check()
+
+    assert await check.ask(check.world.key(), header(), path="/") == 404
+    assert await check.ask(check.world.key()) == 200
+    assert check.spans.written == []
+
+
+async def test_requests_at_the_same_time_keep_their_own_traces() -> None:
+    """Although they share an audit log."""
+    check = Check()
+    key = check.world.key()
+    traces = [f"{number:032x}" for number in range(1, 30)]
+
+    await asyncio.gather(*(check.ask(key, header(trace=trace)) for trace in traces))
+
+    assert sorted(parent.trace_hex for _, parent in check.spans.written) == traces
+
+
+async def test_a_client_cannot_have_any_number_of_spans_written() -> None:
+    """It may ask for every trace to be kept; it gets the answers, and a few spans."""
+    check = Check(spans_per_second=1.0)
+    key = check.world.key()
+
+    statuses = {await check.ask(key, header()) for _ in range(100)}
+
+    assert statuses == {200}
+    assert 0 < len(check.spans.written) < 50
+
+
+async def test_an_audit_line_of_a_kept_trace_carries_its_id() -> None:
+    """And that of another request does not."""
+    check = Check()
+    key = check.world.key()
+    with capture_logs(processors=[structlog.contextvars.merge_contextvars]) as lines:
+        await check.ask(key, header())
+        await check.ask(key)
+
+    assert [line.get("trace_id") for line in lines] == [TRACE, None]
+
+
+def test_who_wants_no_traces_runs_the_plain_application() -> None:
+    """The hot path has no branch for what is off."""
+    settings = Settings(public_host=PUBLIC_HOST, platform_key_file=Path("/not/read/here"))
+    world = World()
+
+    app = build_app(settings, world.index, Meter(), None)
+
+    assert type(app) is VerifyApp
+    assert type(app._audit) is AuditLog
