@@ -11,7 +11,7 @@ ARG IMAGE=operator
 FROM ${PYTHON} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /opt/src
-COPY requirements/build.txt requirements/install.sh requirements/
+COPY requirements/build.txt requirements/compile.py requirements/install.sh requirements/
 RUN python -m venv /opt/build \
  && /opt/build/bin/pip install --require-hashes --only-binary=:all: -r requirements/build.txt
 COPY pyproject.toml README.md LICENSE ./

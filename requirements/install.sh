@@ -11,6 +11,5 @@ pip() { /opt/build/bin/pip --python "$target/bin/python" install --no-compile "$
 python -m venv --without-pip "$target"
 pip --require-hashes --only-binary=:all: -r "requirements/$extra.txt"
 pip --no-index --no-deps /opt/wheel/*.whl
-# A read-only root cannot keep byte code later. Hashes instead of times, and sets always in one order, so that it is
-# the same in every build.
-PYTHONHASHSEED=0 "$target/bin/python" -m compileall -q -j 1 --invalidation-mode unchecked-hash "$target/lib"
+# A read-only root cannot keep byte code later. Sets of constants keep one order when hashes do.
+PYTHONHASHSEED=0 "$target/bin/python" requirements/compile.py "$target/lib"

@@ -75,7 +75,12 @@ HELM_3 = Program(
     "helm",
     "helm3",
     "helm.sh/helm/v3/cmd/helm",
-    f"-s -w -X helm.sh/helm/v3/internal/version.version={HELM_3_VERSION}",
+    f"-s -w -X helm.sh/helm/v3/internal/version.version={HELM_3_VERSION}"
+    # As in its own releases: the Kubernetes that charts are rendered for where no cluster says another.
+    " -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1"
+    " -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=37"
+    " -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor=1"
+    " -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor=37",
     minutes=2,
 )
 """The Helm that many platforms still run, for the same tests."""
