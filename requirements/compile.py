@@ -1,10 +1,10 @@
 """Compile what is installed, the same way in every build: ``python requirements/compile.py DIRECTORY``.
 
-``compileall`` writes marks of shared objects into byte code, and which objects are shared depends on what else the
-compiling process happened to hold; it also writes modification times, unless it is told otherwise. Neither
-belongs into an image that is to be the same in every build. Here byte code carries the hash of its source,
-which nobody compares at run time, and is written in marshal's version 2, which knows no shared objects and
-which every Python reads.
+``compileall`` marks shared objects in byte code, and which objects are shared depends on what else the
+compiling process happened to hold; unless told otherwise it writes modification times, too. Neither belongs
+into an image that is to be the same in every build. Here byte code carries the hash of its source, which
+nobody compares at run time, and is written in marshal's version 2, which knows no shared objects and which
+every Python reads.
 """
 
 import importlib.util

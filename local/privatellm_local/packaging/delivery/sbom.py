@@ -44,7 +44,7 @@ def sbom(image: str, distributions: Iterable[metadata.Distribution]) -> dict[str
 def _component(distribution: metadata.Distribution) -> dict[str, Any]:
     name = normalised(distribution.metadata["Name"])
     address = f"pkg:pypi/{name}@{distribution.version}"
-    licence = distribution.metadata.get("License-Expression")
+    (licence, *_) = distribution.metadata.get_all("License-Expression") or [""]
     return {
         "type": "library",
         "bom-ref": address,
