@@ -18,6 +18,7 @@ from pathlib import Path
 OLDEST_PYTHON = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
 REQUIREMENTS = ROOT / "requirements"
 SUPERSETS = {"demo": ("demo", "dev"), "dev": ("dev",)}
 """Which installed sets satisfy a wish: the development set holds all of the demo's."""
@@ -34,7 +35,7 @@ def main(wish: str) -> None:
             f"Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}. "
             "Install one with: apt-get install python3.11, then: make PYTHON=python3.11 install"
         )
-    if any(stamp_of(name).exists() for name in SUPERSETS[wish]):
+    if is_made_by_this_python() and any(stamp_of(name).exists() for name in SUPERSETS[wish]):
         return
     pip = pip_of_environment()
     sys.stderr.write(f"Installing the {wish} requirements into {VENV.name} ...\n")
@@ -47,6 +48,17 @@ def main(wish: str) -> None:
     stamp_of(wish).touch()
 
 
+def is_made_by_this_python() -> bool:
+    """Say whether there is an environment of the running Python's version; another's packages do not fit."""
+    try:
+        lines = (VENV / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return False
+    settings = dict(line.replace(" ", "").split("=", 1) for line in lines if "=" in line)
+    made_by = settings.get("version", "").split(".")[:2]
+    return made_by == [str(number) for number in sys.version_info[:2]] and PYTHON.exists()
+
+
 def stamp_of(wish: str) -> Path:
     """Return the file that says that this very set of requirements is installed."""
     digest = hashlib.sha256()
@@ -57,15 +69,15 @@ def stamp_of(wish: str) -> Path:
 
 def pip_of_environment() -> list[str]:
     """Create the environment if needed and return the command that installs into it."""
-    python = str(VENV / "bin" / "python")
+    fitting = is_made_by_this_python()
     if importlib.util.find_spec("ensurepip"):
-        if not (VENV / "bin" / "pip").exists():
+        if not (fitting and (VENV / "bin" / "pip").exists()):
             run([sys.executable, "-m", "venv", "--clear", str(VENV)])
-        return [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        return [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if importlib.util.find_spec("pip"):
-        if not (VENV / "bin" / "python").exists():
+        if not fitting:
             run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(VENV)])
-        outside = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+        outside = [sys.executable, "-m", "pip", "--python", str(PYTHON), "install", "--quiet"]
         return [*outside, "--disable-pip-version-check"]
     raise BootstrapError(
         "This Python has neither ensurepip nor pip. Install them with: apt-get install python3-venv"
@@ -82,5 +94,7 @@ def run(command: list[str]) -> None:
 if __name__ == "__main__":
     try:
         main(sys.argv[1])
+        if sys.argv[1] == "demo":
+            sys.stderr.write(f"{VENV.name}/bin/privatellm is installed.\n")
     except (BootstrapError, OSError) as error:
         sys.exit(f"error: {error}")

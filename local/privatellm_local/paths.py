@@ -173,16 +173,20 @@ class CachePaths:
 
 def default_state_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the state directory that is used when none is named (XDG base directories)."""
-    base = environment.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(base).expanduser() / "private-llm"
+    return _base_directory(environment, "XDG_STATE_HOME", "~/.local/state") / "private-llm"
 
 
 def cache_paths(environment: Mapping[str, str] = os.environ) -> CachePaths:
     """Return the user's cache directory: ``PRIVATE_LLM_CACHE``, else by the XDG rules."""
     if chosen := environment.get("PRIVATE_LLM_CACHE"):
         return CachePaths(Path(chosen).expanduser().absolute())
-    base = environment.get("XDG_CACHE_HOME") or "~/.cache"
-    return CachePaths(Path(base).expanduser().absolute() / "private-llm")
+    return CachePaths(_base_directory(environment, "XDG_CACHE_HOME", "~/.cache") / "private-llm")
+
+
+def _base_directory(environment: Mapping[str, str], variable: str, default: str) -> Path:
+    """Return one of the XDG base directories; a relative one is invalid and ignored, as their rules say."""
+    named = Path(environment.get(variable, ""))
+    return named if named.is_absolute() else Path(default).expanduser().absolute()
 
 
 def state_paths(directory: Path | None) -> StatePaths:

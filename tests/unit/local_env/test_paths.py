@@ -10,6 +10,7 @@ from privatellm_local.paths import StatePaths
     ("environment", "expected"),
     [
         ({"XDG_STATE_HOME": "/xdg"}, Path("/xdg/private-llm")),
+        ({"XDG_STATE_HOME": "here"}, Path("~/.local/state/private-llm").expanduser()),
         ({"XDG_STATE_HOME": ""}, Path("~/.local/state/private-llm").expanduser()),
         ({}, Path("~/.local/state/private-llm").expanduser()),
     ],
@@ -17,7 +18,7 @@ from privatellm_local.paths import StatePaths
 def test_the_default_state_directory_follows_xdg(
     environment: dict[str, str], expected: Path
 ) -> None:
-    """An empty variable counts as none (XDG base directory specification)."""
+    """An empty or relative variable counts as none (XDG base directory specification)."""
     assert paths.default_state_directory(environment) == expected
 
 
