@@ -38,6 +38,7 @@ crds: install-dev ## Generate CRDs, the chart's generated parts and reference pa
 	$(BIN)/python -m privatellm_local.packaging
 	$(BIN)/python -m privatellm_operator.reference docs/reference
 	$(BIN)/python -m privatellm_cli.reference docs/reference/cli.md
+	$(BIN)/python -m privatellm_sync_agent.chart_files charts/private-llm-sync-agent/files
 
 docs: install-dev ## Build the documentation as a web site in build/site
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/site

@@ -2,7 +2,8 @@
 
 The pods fit the restricted profile of the pod security standards and carry no token of a service account.
 The pod template names the digest of everything that decides which bytes are served, so that a changed
-source, checksum or argument rolls the pods.
+source, checksum or argument rolls the pods; and the digest of the backend key, so that a replaced platform
+key does.
 """
 
 import math
@@ -28,6 +29,9 @@ from privatellm_operator.settings import ServerSettings
 SERVER = "llama-server"
 MODEL_DIGEST_ANNOTATION = f"{kinds.GROUP}/model-digest"
 
+KEY_DIGEST_ANNOTATION = f"{kinds.GROUP}/backend-key-digest"
+"""llama.cpp reads its key once, so another platform key must roll the pods. A digest of 256 random bits."""
+
 STARTUP_PERIOD_SECONDS = 2
 """Short, so that a small model is served as soon as it is loaded."""
 
@@ -50,7 +54,10 @@ def build(facts: InstanceFacts) -> Manifest:
 
 def _template(facts: InstanceFacts) -> Manifest:
     model, settings = facts.model, facts.settings.servers
-    annotations = {MODEL_DIGEST_ANNOTATION: model_digest(model)}
+    annotations = {
+        MODEL_DIGEST_ANNOTATION: model_digest(model),
+        KEY_DIGEST_ANNOTATION: digest({"backend-key": facts.backend_key}),
+    }
     pull_secrets = [{"name": name} for name in settings.image_pull_secrets]
     spec = {
         "initContainers": [fetcher.init_container(model, facts.settings)],

@@ -1,4 +1,6 @@
 import copy
+import dataclasses
+import json
 import re
 from typing import Any
 
@@ -256,6 +258,17 @@ def test_a_change_of_the_model_rolls_the_pods(change: dict[str, Any]) -> None:
     before = deployment.build(facts(served=model()))["spec"]["template"]
     after = deployment.build(facts(served=model(**change)))["spec"]["template"]
     assert before != after
+
+
+def test_another_platform_key_rolls_the_pods() -> None:
+    """llama.cpp reads its key at its start, and would answer 401 for ever."""
+    before = facts()
+    after = dataclasses.replace(before, backend_key="another" + before.backend_key)
+
+    templates = [deployment.build(given)["spec"]["template"] for given in (before, after)]
+
+    assert templates[0] != templates[1]
+    assert before.backend_key not in json.dumps(templates)
 
 
 @pytest.mark.parametrize("change", [{"displayName": "Tiny"}, {"license": "MIT"}])
