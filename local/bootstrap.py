@@ -49,7 +49,7 @@ def main(wish: str) -> None:
 
 
 def is_made_by_this_python() -> bool:
-    """Say whether there is an environment of the running Python's version; another's packages do not fit."""
+    """Say whether the environment is of the running Python's version; another's packages do not fit."""
     try:
         lines = (VENV / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
     except OSError:
