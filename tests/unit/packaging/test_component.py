@@ -12,7 +12,7 @@ from privatellm_local.packaging.delivery.__main__ import write_all
 from privatellm_local.packaging.delivery.charts import PackagedChart, packaged_charts
 from privatellm_local.packaging.delivery.component import IMAGES, Release, constructor
 from privatellm_local.packaging.delivery.errors import DeliveryError
-from privatellm_local.packaging.delivery.files import generated_files
+from privatellm_local.packaging.delivery.files import CONSTRUCTOR, generated_files
 
 ROOT = Path(__file__).parents[3]
 CHARTS = packaged_charts(ROOT)
@@ -90,6 +90,8 @@ def test_a_release_pins_everything() -> None:
     for name in names:
         assert there[name]["access"]["imageReference"].endswith(f"@{DIGEST}"), name
         assert there[name]["digest"]["value"] == "a" * 64
+        # The only kind that OCM leaves as it is when it uploads an artifact elsewhere.
+        assert there[name]["digest"]["normalisationAlgorithm"] == "genericBlobDigest/v1"
     (source,) = constructor(CHARTS, release)["components"][0]["sources"]
     assert source["access"]["commit"] == "c" * 40
 
@@ -141,3 +143,8 @@ def test_writing_puts_the_files_below_the_given_root(tmp_path: Path) -> None:
 
     written = yaml.safe_load((tmp_path / "ocm" / "component-constructor.yaml").read_text())
     assert written["components"][0]["name"] == component.COMPONENT
+
+
+def test_the_constructor_holds_nothing_that_would_be_expanded() -> None:
+    """OCM's command line puts environment variables where it sees a dollar sign."""
+    assert "$" not in FILES[CONSTRUCTOR]

@@ -47,6 +47,13 @@ def test_every_image_of_the_chart_is_localised() -> None:
     assert names | {OPERATOR_CHART} == set(resolved().values())
 
 
+def test_what_runs_is_pinned_by_the_signed_digest() -> None:
+    """After a transfer references end in a tag, which anybody with the registry's password can move."""
+    for node in GRAPH["resources"]:
+        for fields in node["template"]["spec"].get("additionalStatusFields", {}).values():
+            assert fields["digest"] == '"sha256:" + resource.digest.value'
+
+
 def test_each_image_goes_to_the_value_that_the_component_says() -> None:
     """The label of the component and the expression of the graph agree."""
     by_name = {image.name: image.path for image in IMAGES}

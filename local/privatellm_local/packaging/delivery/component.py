@@ -183,7 +183,9 @@ def _oci(reference: str, digest: str | None) -> Manifest:
         "access": {"type": "ociArtifact", "imageReference": f"{reference}@{digest}"},
         "digest": {
             "hashAlgorithm": "SHA-256",
-            "normalisationAlgorithm": "ociArtifactDigest/v1",
+            # What OCM's command line gives an artifact that it uploads: with `ociArtifactDigest/v1` the
+            # signature would no longer fit after a transfer.
+            "normalisationAlgorithm": "genericBlobDigest/v1",
             "value": value,
         },
     }
