@@ -2,7 +2,8 @@
 
 ``/healthz`` says that the supervisor answers; it does not look at the API server, because restarting a pod
 cannot bring that back. ``/readyz`` says yes only when every worker is synced and fresh. ``/metrics`` shows
-all workers together. ``/last-used`` gives key ids and times; the operator polls it and writes status.
+all workers together. ``/last-used`` gives key ids with the times of their last use and of their end here;
+the operator polls it, writes status, and measures how fast ended keys are refused.
 """
 
 from datetime import datetime
@@ -60,7 +61,10 @@ def create_admin_app(
     async def last_used(
         since: Annotated[datetime | None, Query()] = None,
     ) -> dict[str, dict[str, datetime]]:
-        """Return when each key was last used; only keys used within an hour, or since a time."""
-        return {"lastUsed": fleet.last_use.since(since)}
+        """Return when each key was last used, or ended here; of the last hour, or since a time."""
+        return {
+            "lastUsed": fleet.last_use.since(since),
+            "refusedSince": fleet.refused_since.settled(since),
+        }
 
     return app

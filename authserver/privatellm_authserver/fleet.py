@@ -16,11 +16,11 @@ from privatellm_authserver.reports import Report, Totals, total
 SILENCE_SECONDS: Final = 5.0
 """A worker that has not reported for this long is not ready."""
 
-REMEMBER_USE_SECONDS: Final = 3600.0
-"""How long the last use of a key is offered to the operator, which asks far more often."""
+REMEMBER_SECONDS: Final = 3600.0
+"""How long a key's last use or end is offered to the operator, which asks far more often."""
 
 MOST_KEYS: Final = 200_000
-"""Keys whose last use is remembered at most; the least recently used are forgotten first."""
+"""Keys of which a time is remembered at most; the least recently reported are forgotten first."""
 
 
 class WorkerState:
@@ -68,31 +68,38 @@ class WorkerState:
         return ""
 
 
-class LastUse:
-    """When keys were last used, over all workers; the least recently reported come first."""
+class KeyTimes:
+    """One time for each key, the latest that a worker reported; the least recently reported come first."""
 
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
-        self._used: dict[str, float] = {}
+        self._times: dict[str, float] = {}
         self._wall = wall
 
-    def merge(self, used: Mapping[str, float]) -> None:
+    def merge(self, times: Mapping[str, float]) -> None:
         """Take in what one worker reports, as Unix times by key id."""
-        for key_id, wall in used.items():
+        for key_id, wall in times.items():
             # Taken out and put back, so that the order of the dictionary is that of reports.
-            self._used[key_id] = max(wall, self._used.pop(key_id, wall))
-        while len(self._used) > MOST_KEYS:
-            del self._used[next(iter(self._used))]
+            self._times[key_id] = max(wall, self._times.pop(key_id, wall))
+        while len(self._times) > MOST_KEYS:
+            del self._times[next(iter(self._times))]
 
     def since(self, start: datetime | None) -> dict[str, datetime]:
-        """Return the last use of each key that was used since ``start``, within the last hour."""
-        horizon = self._wall() - REMEMBER_USE_SECONDS
-        self._used = {key_id: used for key_id, used in self._used.items() if used >= horizon}
+        """Return the time of each key whose time is at or after ``start``, and within the last hour."""
+        horizon = self._wall() - REMEMBER_SECONDS
+        self._times = {
+            key_id: moment for key_id, moment in self._times.items() if moment >= horizon
+        }
         earliest = start.timestamp() if start else horizon
         return {
-            key_id: datetime.fromtimestamp(used, UTC)
-            for key_id, used in self._used.items()
-            if used >= earliest
+            key_id: datetime.fromtimestamp(moment, UTC)
+            for key_id, moment in self._times.items()
+            if moment >= earliest
         }
+
+    def settled(self, start: datetime | None) -> dict[str, datetime]:
+        """Return what :meth:`since` does, but for times so recent that a worker may still report later."""
+        horizon = datetime.fromtimestamp(self._wall() - SILENCE_SECONDS, UTC)
+        return {key_id: moment for key_id, moment in self.since(start).items() if moment <= horizon}
 
 
 class Fleet:
@@ -101,12 +108,14 @@ class Fleet:
     Attributes:
         workers: Their states, by number.
         last_use: When keys were last used.
+        refused_since: Since when ended keys are refused, by the worker that noticed last.
         draining: Whether this pod is about to end and wants no new requests.
     """
 
     def __init__(self, size: int, uptime: Uptime = clocks.uptime) -> None:
         self.workers = tuple(WorkerState(number, uptime) for number in range(size))
-        self.last_use = LastUse()
+        self.last_use = KeyTimes()
+        self.refused_since = KeyTimes()
         self.draining = False
 
     def totals(self) -> Totals:

@@ -233,6 +233,15 @@ class TokenIndex:
         while graves and (graves[0][0] < deadline or len(graves) > REMEMBER_REVOKED_KEYS):
             del self._world.entries[graves.popleft()[1]]
 
+    def revoked_since(self, uptime: float) -> dict[bytes, float]:
+        """Return the keys that were revoked after an uptime, with the uptime of each."""
+        found: dict[bytes, float] = {}
+        for revoked_at, key_id in reversed(self._revoked):
+            if revoked_at <= uptime:
+                break
+            found[key_id] = revoked_at
+        return found
+
     @property
     def tokens(self) -> int:
         """How many keys are known and not revoked."""

@@ -69,6 +69,7 @@ class Report(BaseModel):
         seconds_ahead: By how much the worker's clock is ahead of the API server's; ``None`` when unknown.
         problem: What keeps the index from being confirmed; empty when nothing does.
         last_used: Unix time of the last use of each key that was used since the last report.
+        refused_since: Unix time at which each key that was ended since the last report began to be refused.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -81,6 +82,7 @@ class Report(BaseModel):
     seconds_ahead: float | None = None
     totals: Totals = Totals()
     last_used: Mapping[str, float] = {}
+    refused_since: Mapping[str, float] = {}
 
     def to_line(self) -> bytes:
         """Return the report as a line."""

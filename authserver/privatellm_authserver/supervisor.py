@@ -134,6 +134,7 @@ class Supervisor:
             report = Report.from_line(line)
             worker.take(report)
             self._fleet.last_use.merge(report.last_used)
+            self._fleet.refused_since.merge(report.refused_since)
 
     async def _close_on_stop(self, writer: asyncio.StreamWriter) -> None:
         """Close our direction of the channel, which is the order to end; reports still come in."""

@@ -12,6 +12,7 @@ import math
 import os
 import socket
 import sys
+import time
 
 import structlog
 import uvloop
@@ -28,7 +29,12 @@ from privatellm_authserver.feed import FeedHealth, VerifierFeed
 from privatellm_authserver.headers import FactReader
 from privatellm_authserver.index import EntryReader, TokenIndex
 from privatellm_authserver.metrics import Meter
-from privatellm_authserver.reports import HEARTBEAT_SECONDS, Report, Totals
+from privatellm_authserver.reports import (
+    HEARTBEAT_SECONDS,
+    KEYS_PER_REPORT,
+    Report,
+    Totals,
+)
 from privatellm_authserver.serving import make_server
 from privatellm_authserver.settings import Settings
 from privatellm_authserver.traces import SPANS_PER_SECOND, TracedApp, TracingAudit
@@ -46,6 +52,7 @@ class Reporter:
         self._writer = writer
         self._due = asyncio.Event()
         self._was_confirmed = False
+        self._revoked_until = clocks.uptime()
 
     def confirmed(self) -> None:
         """Note a confirmation of the index; the first one is reported at once."""
@@ -77,7 +84,19 @@ class Reporter:
             seconds_ahead=self._health.seconds_ahead,
             totals=self._meter.totals() + feed,
             last_used=self._meter.take_last_used(),
+            refused_since=self._take_refused_since(),
         )
+
+    def _take_refused_since(self) -> dict[str, float]:
+        """Return since when keys are refused that were ended since the last call.
+
+        Of very many at once only the last ones are told; the operator measures those.
+        """
+        now, boot = clocks.uptime(), time.time() - clocks.uptime()
+        news = self._index.revoked_since(self._revoked_until)
+        self._revoked_until = now
+        told = list(news.items())[:KEYS_PER_REPORT]
+        return {key_id.decode(): boot + uptime for key_id, uptime in told}
 
 
 def build_app(

@@ -8,6 +8,7 @@ from privatellm.backend_keys import PlatformKey
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import Kind
 from privatellm_operator.fetches import ProgressBoard
+from privatellm_operator.observing.revocations import Revocations
 from privatellm_operator.queue import Key, WorkQueue
 from privatellm_operator.settings import Settings
 from privatellm_operator.world.cache import World
@@ -36,6 +37,7 @@ class ProcessContext:
         clock: Tells the time in UTC.
         progress: What is shown of fetches that run.
         usage: When keys were last used.
+        revocations: How long keys lived on after their end.
     """
 
     client: KubeClient
@@ -46,6 +48,7 @@ class ProcessContext:
     clock: Clock = utc_now
     progress: ProgressBoard = field(default_factory=ProgressBoard)
     usage: KeyUsage = field(default_factory=KeyUsage)
+    revocations: Revocations = field(default_factory=Revocations)
 
     def wrote(self, kind: Kind, answer: Manifest, *, by: Key) -> None:
         """Take note of a pass's own write and wake the passes of others that depend on it.

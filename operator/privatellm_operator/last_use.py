@@ -1,5 +1,7 @@
 """Ask the edge when keys were last used, and wake the passes that write it down.
 
+The answer also tells since when ended keys are refused, which is measured and written nowhere.
+
 Each authserver pod knows what it saw itself, so each is asked: pods are found by their label, because a
 Service would lead to one of them. A poll writes nothing; the pass of the token request does, which alone
 writes that status. So the time between two polls is also the least time between two writes for a key, and
@@ -36,6 +38,10 @@ class LastUseReport(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     last_used: Mapping[str, AwareDatetime] = Field(alias="lastUsed")
+    refused_since: Mapping[str, AwareDatetime] = Field(alias="refusedSince", default_factory=dict)
+
+
+_NOTHING = LastUseReport(lastUsed={})
 
 
 class LastUsePoll:
@@ -57,8 +63,9 @@ class LastUsePoll:
         timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
         async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
             reports = await asyncio.gather(*(_ask(session, a, since) for a in addresses))
-        for report in reports:
-            self._take(report, now)
+        for address, report in zip(addresses, reports, strict=True):
+            self._take(report.last_used, now)
+            self._context.revocations.hear(address, report.refused_since)
 
     def _take(self, report: Mapping[str, datetime], now: datetime) -> None:
         for key_id in self._context.usage.merge(report, now):
@@ -87,19 +94,17 @@ class LastUsePoll:
         return f"http://{f'[{ip}]' if ':' in ip else ip}:{self._settings.port}"
 
 
-async def _ask(
-    session: aiohttp.ClientSession, address: str, since: datetime
-) -> Mapping[str, datetime]:
+async def _ask(session: aiohttp.ClientSession, address: str, since: datetime) -> LastUseReport:
     try:
         async with session.get(
             f"{address}/last-used", params={"since": since.isoformat()}, allow_redirects=False
         ) as response:
             response.raise_for_status()
-            return LastUseReport.model_validate_json(await _bounded(response)).last_used
+            return LastUseReport.model_validate_json(await _bounded(response))
     except (aiohttp.ClientError, TimeoutError, ValidationError) as error:
         # The text of a validation error repeats its input, which nobody vouches for.
         log.warning("last use unknown", authserver=address, why=type(error).__name__)
-        return {}
+        return _NOTHING
 
 
 async def _bounded(response: aiohttp.ClientResponse) -> bytes:

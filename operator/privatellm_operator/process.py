@@ -31,6 +31,7 @@ from privatellm_operator.listener import Listener, Readiness
 from privatellm_operator.metrics import Metrics
 from privatellm_operator.observing.figures import WorldCollector
 from privatellm_operator.observing.journal import Journal
+from privatellm_operator.observing.revocations import Revocations
 from privatellm_operator.observing.scraping import ModelScraper
 from privatellm_operator.periodic import (
     ask_fetches,
@@ -84,9 +85,12 @@ class OperatorProcess:
         self._readiness = Readiness()
         self._listener = Listener(self._readiness, self._metrics)
         world = World()
-        journal = Journal(world, self._metrics, utc_now, spans)
+        revocations = Revocations(settings.tokens.token_namespace, self._metrics.revoked)
+        journal = Journal(world, self._metrics, utc_now, spans, revocations)
         self._queue = WorkQueue(observer=self._metrics, frame=journal.frame)
-        self._context = ProcessContext(client, settings, platform_key, world, self._queue)
+        self._context = ProcessContext(
+            client, settings, platform_key, world, self._queue, revocations=revocations
+        )
         self._scraper = ModelScraper(self._context)
         self._show_metrics(client, world)
         self._arrivals = Arrivals(

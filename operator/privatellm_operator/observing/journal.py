@@ -19,6 +19,7 @@ from privatellm_operator.metrics import Metrics
 from privatellm_operator.observing.fetched import FetchLedger
 from privatellm_operator.observing.milestones import Milestone, OpenOrders, order_of, pod_spans
 from privatellm_operator.observing.passes import PassRecord, recorded
+from privatellm_operator.observing.revocations import Revocations
 from privatellm_operator.queue import Key
 from privatellm_operator.world.cache import World
 from privatellm_operator.world.watched import in_namespace
@@ -38,6 +39,7 @@ class Journal:
         metrics: Metrics,
         clock: Callable[[], datetime],
         spans: SpanSink | None = None,
+        revocations: Revocations | None = None,
     ) -> None:
         """Put the parts together.
 
@@ -46,11 +48,13 @@ class Journal:
             metrics: What milestones and fetches are counted in.
             clock: Tells the time in UTC.
             spans: Where traces go; ``None`` when nobody wants them.
+            revocations: Measures the ends of keys.
         """
         self._world = world
         self._metrics = metrics
         self._clock = clock
         self._spans = spans
+        self._revocations = revocations or Revocations()
         self._orders = OpenOrders()
         self._ledger = FetchLedger(clock())
 
@@ -86,6 +90,7 @@ class Journal:
         self, record: PassRecord, before: Manifest | None, identity: TraceIdentity | None
     ) -> None:
         after = self._object(record.key)
+        self._revocations.note(record)
         if record.changes:
             self._write_line(record, before, after)
         if self._spans is not None and identity is not None and (record.changes or record.error):

@@ -4,7 +4,9 @@ import asyncio
 import os
 import re
 import signal
+import time
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,25 @@ async def test_metrics_and_last_use_cover_all_workers(api: ApiServer, service: S
 
     await eventually(counted, within=SOON)
     assert list((await service.get("/last-used")).json()["lastUsed"]) == [key.token.key_id]
+
+
+async def test_the_end_of_a_key_is_told_when_every_worker_refuses_it(
+    api: ApiServer, service: Service
+) -> None:
+    """With the time at which the last one began to; the operator measures the lag by it."""
+    key = make_key()
+    await api.change("ADDED", key.secret)
+    await service.until(key, "allowed")
+    ended = time.time()
+    await api.change("DELETED", key.secret)
+
+    async def told() -> bool:
+        return bool((await service.get("/last-used")).json()["refusedSince"])
+
+    await eventually(told, within=SOON)
+    since = (await service.get("/last-used")).json()["refusedSince"]
+    assert list(since) == [key.token.key_id]
+    assert 0 <= datetime.fromisoformat(since[key.token.key_id]).timestamp() - ended < SOON
 
 
 async def test_no_secret_is_logged_by_the_whole_service(api: ApiServer, service: Service) -> None:

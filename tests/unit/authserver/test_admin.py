@@ -8,7 +8,7 @@ import pytest
 
 from privatellm_authserver import fleet as fleet_module
 from privatellm_authserver.admin import create_admin_app
-from privatellm_authserver.fleet import SILENCE_SECONDS, Fleet, LastUse
+from privatellm_authserver.fleet import SILENCE_SECONDS, Fleet, KeyTimes
 from privatellm_authserver.reports import Report
 
 MAX_STALENESS = 60.0
@@ -121,7 +121,7 @@ async def test_the_admin_port_decides_nothing(http: httpx.AsyncClient) -> None:
 
 def test_last_use_keeps_the_latest_time_of_all_workers() -> None:
     """Reports of two workers may arrive in any order."""
-    last_use = LastUse(lambda: 1000.0)
+    last_use = KeyTimes(lambda: 1000.0)
     last_use.merge({"key": 990.0})
     last_use.merge({"key": 980.0})
 
@@ -131,9 +131,9 @@ def test_last_use_keeps_the_latest_time_of_all_workers() -> None:
 def test_last_use_forgets_after_an_hour() -> None:
     """By then the operator has long written it down."""
     clock = Clock()
-    last_use = LastUse(clock)
+    last_use = KeyTimes(clock)
     last_use.merge({"key": clock.now})
-    clock.now += fleet_module.REMEMBER_USE_SECONDS + 1
+    clock.now += fleet_module.REMEMBER_SECONDS + 1
 
     assert last_use.since(None) == {}
 
@@ -141,8 +141,20 @@ def test_last_use_forgets_after_an_hour() -> None:
 def test_last_use_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The keys that were reported least recently go first."""
     monkeypatch.setattr(fleet_module, "MOST_KEYS", 2)
-    last_use = LastUse(lambda: 1000.0)
+    last_use = KeyTimes(lambda: 1000.0)
     for key in ("a", "b", "a", "c"):
         last_use.merge({key: 999.0})
 
     assert list(last_use.since(None)) == ["a", "c"]
+
+
+def test_an_end_is_told_once_every_worker_has_had_time_to_notice() -> None:
+    """The latest worker counts; before all have reported nobody knows which that is."""
+    clock = Clock()
+    ends = KeyTimes(clock)
+    ends.merge({"key": clock.now - 1.0})
+    ends.merge({"key": clock.now - 0.5})
+
+    assert ends.settled(None) == {}
+    clock.now += SILENCE_SECONDS
+    assert ends.settled(None) == {"key": datetime.fromtimestamp(999.5, UTC)}

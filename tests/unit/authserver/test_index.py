@@ -217,3 +217,18 @@ def test_an_entry_is_small() -> None:
 
     assert index.tokens == count
     assert size / count < 800
+
+
+def test_the_index_tells_which_keys_ended_since_a_time() -> None:
+    """By a watch event or by a new list; for whoever measures how fast that is."""
+    world = World()
+    first, second = world.key(), world.key()
+
+    world.index.remove(first.verifier_name, UPTIME + 1)
+    snapshot = world.index.new_snapshot()
+    world.index.swap(snapshot, UPTIME + 2)
+
+    both = {first.key_id: UPTIME + 1, second.key_id: UPTIME + 2}
+    assert world.index.revoked_since(UPTIME) == both
+    assert world.index.revoked_since(UPTIME + 1) == {second.key_id: UPTIME + 2}
+    assert world.index.revoked_since(UPTIME + 2) == {}
