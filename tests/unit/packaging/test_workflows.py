@@ -46,6 +46,12 @@ def test_a_job_has_no_right_that_it_does_not_name(workflow: dict[str, Any]) -> N
             assert step["with"]["persist-credentials"] is False
 
 
+@pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS.keys())
+def test_a_failure_inside_a_pipe_is_a_failure(workflow: dict[str, Any]) -> None:
+    """A push whose output is kept would otherwise always succeed."""
+    assert workflow["defaults"]["run"]["shell"] == "bash"
+
+
 def test_scripts_take_nothing_by_substitution() -> None:
     """A branch's name in a script would be a script; variables are texts."""
     for name, step in ALL_STEPS:
