@@ -12,7 +12,6 @@ from privatellm_sync_agent.controllers.manager import Manager
 from privatellm_sync_agent.controllers.namespaces import NamespaceSweeper
 from privatellm_sync_agent.controllers.provided import ProvidedResources
 from privatellm_sync_agent.controllers.publishing import Publisher, RefusedError, definition_names
-from privatellm_sync_agent.engine.clients import ClientView
 from privatellm_sync_agent.engine.events import EventRecorder
 from privatellm_sync_agent.engine.informer import Informer
 from privatellm_sync_agent.engine.queue import WorkQueue
@@ -186,7 +185,7 @@ class Agent:
 
     def _endpoints(self) -> tuple[KubeClient, ...]:
         urls = sorted(self.manager.urls)
-        return tuple(ClientView(self._kcp, f"{url.rstrip('/')}/clusters/*") for url in urls)
+        return tuple(self._kcp.at(f"{url.rstrip('/')}/clusters/*") for url in urls)
 
     def _resource_changed(self, before: Manifest | None, after: Manifest | None) -> None:
         seen = after or before

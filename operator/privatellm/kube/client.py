@@ -8,6 +8,7 @@ does not retry: the caller's work queue knows better when to come back.
 
 import json
 from collections.abc import AsyncIterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -81,6 +82,7 @@ class KubeClient:
                 holds a watch in each of many namespaces.
         """
         self._credentials = credentials
+        self._base_url: str | None = None
         self._clock = ServerClock()
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=credentials.tls(), limit=connection_limit),
@@ -100,10 +102,23 @@ class KubeClient:
         credentials = await load_credentials(kubeconfig, context)
         return cls(credentials, connection_limit=connection_limit)
 
+    def at(self, base_url: str) -> Self:
+        """Return a client for another base URL that shares this one's connections and identity.
+
+        A kcp is thousands of API servers behind one address; a client for each would hold a TLS context
+        and a pool of its own. Closing the new client does nothing: the connections stay ours.
+
+        Args:
+            base_url: URL of a server that the same credentials are for.
+        """
+        view = copy(self)
+        view._base_url = base_url.rstrip("/")  # noqa: SLF001 - a copy of ourselves
+        return view
+
     @property
     def server(self) -> str:
         """The API server's base URL."""
-        return self._credentials.server
+        return self._credentials.server if self._base_url is None else self._base_url
 
     @property
     def namespace(self) -> str:
@@ -116,8 +131,9 @@ class KubeClient:
         return self._clock.seconds_ahead
 
     async def close(self) -> None:
-        """Close every connection."""
-        await self._session.close()
+        """Close every connection; those that were lent by another client stay open."""
+        if self._base_url is None:
+            await self._session.close()
 
     async def __aenter__(self) -> Self:
         return self

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import Kind
-from privatellm_sync_agent.engine.clients import ClientView
 from privatellm_sync_agent.engine.store import Store, metadata_only
 from privatellm_sync_agent.naming.names import Identity
 from privatellm_sync_agent.objects.ownership import remote_identity
@@ -64,7 +63,7 @@ class Endpoint:
 
     def workspace(self, cluster: str) -> KubeClient:
         """Return a client for one workspace; URLs of endpoints are put together here and nowhere else."""
-        return ClientView(self.kcp, f"{self.url.rstrip('/')}/clusters/{cluster}")
+        return self.kcp.at(f"{self.url.rstrip('/')}/clusters/{cluster}")
 
 
 Used = tuple[Kind, Identity]

@@ -7,7 +7,6 @@ from typing import Any
 from privatellm.errors import InvalidInputError
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import Kind
-from privatellm_sync_agent.engine.clients import ClientView
 from privatellm_sync_agent.engine.world import CLUSTER_ANNOTATION, LOGICAL_CLUSTER, PATH_ANNOTATION
 from privatellm_sync_agent.projection.exports import API_EXPORT
 
@@ -77,4 +76,4 @@ async def _workspace_of_export(kcp: KubeClient, path: str) -> KubeClient:
     annotations = (here or {"metadata": {}})["metadata"].get("annotations") or {}
     if path in (annotations.get(PATH_ANNOTATION), annotations.get(CLUSTER_ANNOTATION)):
         return kcp
-    return ClientView(kcp, _CLUSTER.sub(f"/clusters/{path}", kcp.server))
+    return kcp.at(_CLUSTER.sub(f"/clusters/{path}", kcp.server))

@@ -35,7 +35,6 @@ from privatellm_local.kcp.kinds import (
     LOGICAL_CLUSTER,
     WORKSPACE,
 )
-from privatellm_sync_agent.engine.clients import ClientView
 from privatellm_sync_agent.projection.schemas import schema_of
 
 pytestmark = pytest.mark.deep
@@ -55,7 +54,7 @@ class Kcp:
 
     def at(self, workspace: str) -> KubeClient:
         """Return a client for a workspace by path or name."""
-        return ClientView(self.admin, f"{self.base}/clusters/{workspace}")
+        return self.admin.at(f"{self.base}/clusters/{workspace}")
 
     async def workspace(self) -> tuple[str, str]:
         """Make a workspace and return its path and its cluster."""
@@ -85,7 +84,7 @@ class Kcp:
             return str(endpoints[0]["url"]) if endpoints else ""
 
         base = await eventually(url, what="an endpoint", within=30)
-        return ClientView(self.admin, f"{base}/clusters/{cluster}")
+        return self.admin.at(f"{base}/clusters/{cluster}")
 
 
 async def make(
