@@ -2,7 +2,8 @@
 
 Each test stands for a row of the project's table of Traefik advisories, or for a class of attack on
 ForwardAuth that others were hit by. What must hold is said once, in ``edge_verdicts.assert_harmless``:
-whatever the answer, the backend saw only requests that the check allows, with its own key and our identity headers.
+whatever the answer, the backend saw only requests that the check allows, with its own key and our
+identity headers.
 """
 
 import base64
