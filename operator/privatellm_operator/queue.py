@@ -87,13 +87,15 @@ def ignore_pass(_key: Key, _result: str, _seconds: float) -> None:
     """Take no note of a pass."""
 
 
-PassFrame = Callable[[Key], AbstractContextManager[None]]
-"""What is around each pass, such as a trace; it sees the pass fail, and lets the failure pass."""
+TellFailure = Callable[[Exception], None]
+
+PassFrame = Callable[[Key], AbstractContextManager[TellFailure]]
+"""What is around each pass and around what is logged of it, such as a trace; it is told of a failure."""
 
 
-def no_frame(_key: Key) -> AbstractContextManager[None]:
+def no_frame(_key: Key) -> AbstractContextManager[TellFailure]:
     """Put nothing around a pass."""
-    return nullcontext()
+    return nullcontext(lambda _error: None)
 
 
 class WorkQueue:
@@ -182,13 +184,15 @@ class WorkQueue:
         started = asyncio.get_running_loop().time()
         failed = False
         try:
-            with self._frame(key):
-                delay = await reconciler.reconcile(key)
-            self._failures.pop(key, None)
-            result = "success"
-        except Exception as error:  # noqa: BLE001 - one broken object must not end its worker
-            failed = True
-            result, delay = self._note_failure(key, error)
+            with self._frame(key) as tell_failure:
+                try:
+                    delay = await reconciler.reconcile(key)
+                    self._failures.pop(key, None)
+                    result = "success"
+                except Exception as error:  # noqa: BLE001 - one broken object must not end its worker
+                    failed = True
+                    tell_failure(error)
+                    result, delay = self._note_failure(key, error)
         finally:
             changed = self._turns.finish(key)
         self._observer(key, result, asyncio.get_running_loop().time() - started)

@@ -8,6 +8,7 @@ span is written last, because only then its end is known.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import structlog
@@ -20,7 +21,7 @@ from privatellm_operator.observing.fetched import FetchLedger
 from privatellm_operator.observing.milestones import Milestone, OpenOrders, order_of, pod_spans
 from privatellm_operator.observing.passes import PassRecord, recorded
 from privatellm_operator.observing.revocations import Revocations
-from privatellm_operator.queue import Key
+from privatellm_operator.queue import Key, TellFailure
 from privatellm_operator.world.cache import World
 from privatellm_operator.world.watched import in_namespace
 
@@ -59,20 +60,16 @@ class Journal:
         self._ledger = FetchLedger(clock())
 
     @contextmanager
-    def frame(self, key: Key) -> Iterator[None]:
+    def frame(self, key: Key) -> Iterator[TellFailure]:
         """Record a pass and tell of it."""
         before = self._object(key)
         if before is not None and key.kind in ORDERS:
             self._orders.see(before, self._clock())
         identity = order_of(before) if before is not None and self._spans is not None else None
         with self._named(identity):
-            record: PassRecord | None = None
-            try:
-                with recorded(key) as record:
-                    yield
-            finally:
-                if record is not None:
-                    self._tell(record, before, identity)
+            with recorded(key) as record:
+                yield partial(_note_failure, record)
+            self._tell(record, before, identity)
 
     @contextmanager
     def _named(self, identity: TraceIdentity | None) -> Iterator[None]:
@@ -110,7 +107,7 @@ class Journal:
             changes=record.changes,
             seconds=round((record.ended - record.began) / 1e9, 3),
             **({"phase": phase} if phase else {}),
-            **({"was": was} if was != phase else {}),
+            **({"was": was} if was and was != phase else {}),
         )
 
     def _follow(self, key: Key, after: Manifest) -> None:
@@ -137,6 +134,10 @@ class Journal:
         if key.kind is not kinds.LLM_INSTANCE:
             return ()
         return self._world[kinds.POD].find(in_namespace(key.namespace, label_value(key.name)))
+
+
+def _note_failure(record: PassRecord, error: Exception) -> None:
+    record.error = type(error).__name__
 
 
 def _phase(manifest: Manifest | None) -> str:

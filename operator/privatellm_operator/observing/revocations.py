@@ -1,10 +1,10 @@
 """How long keys lived on at the edge after their end.
 
-The operator knows when the API server took note of a verifier's end: that is a step of the pass that
-removed it. Each pod of the ForwardAuth service tells, beside the last uses, when its last worker began to
-refuse a key. The difference is the lag, right to the difference of the two pods' clocks; where it would be
-negative it is that difference, and counts as none. Verifiers that the sweep removes are not measured:
-nobody waits for those.
+The operator knows when it asked for a verifier's end: that is a step of the pass that removed it. Each
+pod of the ForwardAuth service tells, beside the last uses, when its last worker began to refuse a key. The
+difference is the lag, right to the difference of the two pods' clocks; where it would be negative it is
+that difference, and counts as none. Verifiers that the sweep removes are not measured: nobody waits for
+those.
 """
 
 from collections import OrderedDict
@@ -45,7 +45,7 @@ class Revocations:
             is_ours = step.attributes.get("k8s.namespace.name") == self._namespace
             if step.name == "delete secrets" and is_ours and not step.error:
                 name = str(step.attributes["private_llm.object.name"])
-                self._end(name.removeprefix(verifier_name("")), step.ended / 1e9)
+                self._end(name.removeprefix(verifier_name("")), step.began / 1e9)
 
     def hear(self, pod: str, refused: Mapping[str, datetime]) -> None:
         """Take in what a pod tells: since when each key is refused there by all its workers."""

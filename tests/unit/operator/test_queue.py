@@ -1,8 +1,10 @@
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import pytest
+import structlog
+from structlog.testing import capture_logs
 
 from eventually import eventually
 from privatellm.errors import (
@@ -217,3 +219,25 @@ def test_the_delay_grows_to_a_ceiling_and_honours_the_server(
 ) -> None:
     """Refusals wait longest, because only a change of the world helps."""
     assert Backoff().delay(failures, error) == expected
+
+
+async def test_what_is_logged_of_a_failure_is_inside_the_frame_of_its_pass() -> None:
+    """So that the line carries what the frame put into the context, such as the id of a trace."""
+    told: list[str] = []
+
+    @contextmanager
+    def frame(_key: Key) -> Iterator[Callable[[Exception], None]]:
+        with structlog.contextvars.bound_contextvars(trace_id="abc"):
+            yield lambda error: told.append(str(error))
+
+    async def refused(_key: Key) -> None:
+        raise ForbiddenError("no", status=403, reason="Forbidden")
+
+    queue = WorkQueue(backoff=Backoff(first=60.0), frame=frame)
+    queue.add(key("chat"))
+    with capture_logs(processors=[structlog.contextvars.merge_contextvars]) as lines:
+        async with working(queue, Recorder(refused)):
+            await settled(queue)
+
+    assert told == ["no"]
+    assert [(line["event"], line["trace_id"]) for line in lines] == [("pass failed", "abc")]

@@ -225,12 +225,16 @@ def test_a_pass_that_changes_something_is_one_line() -> None:
 
 
 def test_a_pass_that_fails_is_told_with_the_step_that_failed() -> None:
-    """And the failure goes on to the queue."""
+    """As the queue sees it."""
     world = Passes()
     world.put()
 
-    with pytest.raises(ConflictError), world.journal.frame(KEY), passes.step("apply services"):
-        raise ConflictError("somebody else wrote", status=409, reason="Conflict")
+    refusal = ConflictError("somebody else wrote", status=409, reason="Conflict")
+
+    with world.journal.frame(KEY) as tell_failure:
+        with pytest.raises(ConflictError), passes.step("apply services"):
+            raise refusal
+        tell_failure(refusal)
 
     [(span, _)] = world.spans.continued
     assert span.error == "ConflictError"
@@ -297,7 +301,7 @@ def test_a_write_is_named_by_its_path(
 async def test_a_client_notes_the_writes_of_a_pass_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Reads are no changes, events are the telling itself, and outside of a pass nobody listens."""
+    """Reads and trials change nothing, events are the telling itself, and outside of a pass is silence."""
 
     async def answer(*_arguments: Any, **_options: Mapping[str, Any]) -> Manifest:
         return {}
@@ -308,10 +312,15 @@ async def test_a_client_notes_the_writes_of_a_pass_and_nothing_else(
     event = ("POST", "/apis/events.k8s.io/v1/namespaces/acme/events")
 
     with passes.recorded(KEY) as record:
+        await client.request(*writes, query={"dryRun": "All"}, body={"metadata": {"name": "s"}})
         await client.request(*writes, body={"metadata": {"name": "s"}})
         await client.request(*event, body={"metadata": {"name": "e"}})
         await client.request("GET", writes[1])
     await client.request(*writes, body={"metadata": {"name": "s"}})
 
     assert record.changes == ["create secrets s"]
-    assert [step.name for step in record.steps] == ["create secrets", "create events"]
+    assert [step.name for step in record.steps] == [
+        "try to create secrets",
+        "create secrets",
+        "create events",
+    ]

@@ -17,8 +17,8 @@ def removal(verifier: str = "v-abcdefghijkl", **changes: Any) -> PassRecord:
     """Return a pass that removed a Secret of the token namespace."""
     facts: dict[str, Any] = {
         "name": "delete secrets",
-        "began": 0,
-        "ended": int(ENDED.timestamp()) * 10**9,
+        "began": int(ENDED.timestamp()) * 10**9,
+        "ended": int(ENDED.timestamp()) * 10**9 + 1,
         "attributes": {"k8s.namespace.name": "keys", "private_llm.object.name": verifier},
     }
     return PassRecord(KEY, 0, [SpanRecord(**facts | changes)])
@@ -74,7 +74,7 @@ def test_a_removal_that_is_repeated_counts_from_the_first() -> None:
     """The second one found nothing to remove."""
     revocations = Measured()
     revocations.note(removal())
-    revocations.note(removal(ended=int(later(5000).timestamp() * 1000) * 10**6))
+    revocations.note(removal(began=int(later(5000).timestamp() * 1000) * 10**6))
 
     revocations.hear("pod", {"abcdefghijkl": later(20)})
 

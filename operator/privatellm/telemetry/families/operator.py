@@ -78,8 +78,9 @@ FETCH_SECONDS: Final = histogram(
 )
 REVOCATION_LAG: Final = histogram(
     "private_llm_revocation_lag_seconds",
-    "Time from the API server's word that a verifier is gone until every worker of one pod of the "
-    "ForwardAuth service refused the key; right to the difference of the two pods' clocks.",
+    "Time from the operator's request to remove a verifier until every worker of one pod of the "
+    "ForwardAuth service refused the key; right to the difference of the two pods' clocks. Measured while "
+    "last uses are asked for (`tokens.lastUseSeconds`).",
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
 )
 MODEL_PROMPT_TOKENS: Final = counter(
