@@ -160,6 +160,7 @@ _OTHERS: dict[tuple[str, ...], Any] = {
     ("metrics", "alerts", "runbooks"): "https://docs.example/runbooks/{alert}.html",
     ("otel", "endpoint"): "http://otel.example:4317",
     ("otel", "samplingPercent"): 50,
+    ("otel", "edgeSamplingPercent"): 50,
     ("catalogue", "models"): {"mine": {"source": {"url": "https://hub.example/mine.gguf"}}},
 }
 """Where a text of the schema's pattern says more than ``other``."""

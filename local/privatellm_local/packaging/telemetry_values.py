@@ -98,7 +98,12 @@ class Otel(Group):
     """How the collector is spoken to."""
 
     sampling_percent: Annotated[int, Field(ge=0, le=100)] = 100
-    """Percentage of the orders that are traced. Requests are traced when the edge samples them."""
+    """Percentage of the orders that are traced."""
+
+    edge_sampling_percent: Annotated[int, Field(ge=0, le=100)] = 0
+    """Percentage of the requests that the bundled edge traces, and the ForwardAuth service with it; `0`:
+    none. Traefik's spans carry the request's path, which is a key's place where a client is set up wrongly:
+    who sees traces must be allowed to see that. An edge of your own has its own settings."""
 
     headers_secret: OtelHeaders = OtelHeaders()
     """Headers for the collector."""

@@ -3,8 +3,11 @@
 import json
 from typing import Any
 
+import pytest
+
 import chart_helm
 from chart_helm import Helm, Manifest
+from privatellm_cli.doctor import traefik
 from privatellm_local.packaging.dashboards import DASHBOARDS
 
 OTEL = {
@@ -82,3 +85,49 @@ def test_nobody_is_told_of_traces_by_default(defaults: tuple[Manifest, ...]) -> 
     """And so nobody loads what sends them."""
     for part in ("operator", "authserver"):
         assert not any(name.startswith("OTEL_") for name in container(defaults, part))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (
+            {"protocol": "grpc"},
+            {
+                "tracing.otlp.grpc.endpoint": "otel.monitoring:4317",
+                "tracing.otlp.grpc.insecure": "true",
+            },
+        ),
+        (
+            {"protocol": "grpc", "endpoint": "https://otel.example:443/"},
+            {
+                "tracing.otlp.grpc.endpoint": "otel.example:443",
+                "tracing.otlp.grpc.insecure": "false",
+            },
+        ),
+        (
+            {"protocol": "http/protobuf"},
+            {"tracing.otlp.http.endpoint": "http://otel.monitoring:4317/v1/traces"},
+        ),
+    ],
+    ids=str,
+)
+def test_the_bundled_edge_traces_a_share_of_the_requests(
+    helm: Helm, values: dict[str, str], expected: dict[str, str]
+) -> None:
+    """To the same collector, in the form that Traefik wants."""
+    objects = helm.template({"otel": OTEL | {"edgeSamplingPercent": 5} | values})
+    common = {"tracing.servicename": "private-llm-edge", "tracing.samplerate": "0.05"}
+
+    assert of_tracing(objects) == common | expected
+
+
+def test_the_bundled_edge_traces_nothing_unless_it_is_told_to(helm: Helm) -> None:
+    """Its spans carry paths, which may hold a key."""
+    assert of_tracing(helm.template({"otel": OTEL})) == {}
+
+
+def of_tracing(objects: tuple[Manifest, ...]) -> dict[str, str]:
+    """Return how the bundled edge traces, as `privatellm doctor` reads it."""
+    found = traefik.of_workload(chart_helm.one(objects, "Deployment", "private-llm-edge"))
+    assert found is not None
+    return {n: v for n, v in found.settings.items() if n.startswith("tracing.")}

@@ -39,6 +39,20 @@ entryPoints:
 ping: {entryPoint: internal}
 metrics:
   prometheus: {entryPoint: internal, addRoutersLabels: false}
+{{- $otel := .Values.otel }}
+{{- if and $otel.endpoint $otel.edgeSamplingPercent }}
+tracing:
+  serviceName: private-llm-edge
+  sampleRate: {{ divf $otel.edgeSamplingPercent 100 }}
+  otlp:
+    {{- if eq $otel.protocol "grpc" }}
+    grpc:
+      endpoint: {{ regexReplaceAll "^https?://" $otel.endpoint "" | trimSuffix "/" }}
+      insecure: {{ hasPrefix "http://" $otel.endpoint }}
+    {{- else }}
+    http: {endpoint: "{{ trimSuffix "/" $otel.endpoint }}/v1/traces"}
+    {{- end }}
+{{- end }}
 providers:
   providersThrottleDuration: 500ms
   {{- if .Values.tls.secretName }}
