@@ -9,6 +9,7 @@ KUBERNETES_VERSION = "v1.37.2"
 HELM_VERSION = "v4.3.1"
 HELM_3_VERSION = "v3.22.0"
 KRO_VERSION = "v0.9.4"
+REGISTRY_VERSION = "v3.1.2"
 
 MODULES = Path(__file__).parent
 """Directory of the Go modules that pin every dependency."""
@@ -87,3 +88,8 @@ HELM_3 = Program(
 
 KRO = Program("kro", "kro", "github.com/kubernetes-sigs/kro/cmd/controller", minutes=2)
 """The controller behind the ResourceGraphDefinition of ``ocm/``; only its tests need it."""
+
+REGISTRY = Program(
+    "registry", "registry", "github.com/distribution/distribution/v3/cmd/registry", minutes=1
+)
+"""An OCI registry, to which tests push charts and between which they move the component."""

@@ -8,6 +8,8 @@ from privatellm_local.build.programs import (
     HELM_3_VERSION,
     KRO,
     KRO_VERSION,
+    REGISTRY,
+    REGISTRY_VERSION,
     Program,
 )
 
@@ -17,8 +19,9 @@ from privatellm_local.build.programs import (
     [
         (HELM_3, f"helm.sh/helm/v3 {HELM_3_VERSION}"),
         (KRO, f"github.com/kubernetes-sigs/kro {KRO_VERSION}"),
+        (REGISTRY, f"github.com/distribution/distribution/v3 {REGISTRY_VERSION}"),
     ],
-    ids=["helm 3", "kro"],
+    ids=["helm 3", "kro", "registry"],
 )
 def test_a_program_is_built_from_the_version_it_says(program: Program, pinned: str) -> None:
     """And its module names it as a tool."""
