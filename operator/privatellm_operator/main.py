@@ -11,8 +11,8 @@ from privatellm.backend_keys import PlatformKey
 from privatellm.errors import InvalidInputError, PrivateLLMError
 from privatellm.kube import KubeClient
 from privatellm.telemetry.logs import configure_logging
+from privatellm.telemetry.passes import NotingClient
 from privatellm.telemetry.tracing import open_sink
-from privatellm_operator.observing.passes import NotingClient
 from privatellm_operator.process import OperatorProcess
 from privatellm_operator.settings import Settings
 

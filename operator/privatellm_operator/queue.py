@@ -17,6 +17,7 @@ import structlog
 
 from privatellm.errors import ConflictError, KubernetesError, PrivateLLMError, ThrottledError
 from privatellm.kube.kinds import Kind
+from privatellm.telemetry.passes import TellFailure
 from privatellm.turns import Turns
 
 log = structlog.get_logger(__name__)
@@ -86,8 +87,6 @@ PassObserver = Callable[[Key, str, float], None]
 def ignore_pass(_key: Key, _result: str, _seconds: float) -> None:
     """Take no note of a pass."""
 
-
-TellFailure = Callable[[Exception], None]
 
 PassFrame = Callable[[Key], AbstractContextManager[TellFailure]]
 """What is around each pass and around what is logged of it, such as a trace; it is told of a failure."""

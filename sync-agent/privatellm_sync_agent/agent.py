@@ -7,6 +7,7 @@ from pathlib import Path
 
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import CUSTOM_RESOURCE_DEFINITION
+from privatellm.telemetry.tracing import SpanSink
 from privatellm_sync_agent.controllers.export import ExportController
 from privatellm_sync_agent.controllers.manager import Manager
 from privatellm_sync_agent.controllers.namespaces import NamespaceSweeper
@@ -53,14 +54,20 @@ class Agent:
     """Syncs everything that is published, until it is cancelled."""
 
     def __init__(
-        self, settings: AgentSettings, *, service: KubeClient, kcp: KubeClient, home: Home
+        self,
+        settings: AgentSettings,
+        *,
+        service: KubeClient,
+        kcp: KubeClient,
+        home: Home,
+        spans: SpanSink | None = None,
     ) -> None:
         self.settings = settings
         self._service = service
         self._kcp = kcp
         self._home = home
         self._recorder = EventRecorder(settings.name)
-        self.manager = Manager(service, kcp, self._recorder)
+        self.manager = Manager(service, kcp, self._recorder, spans)
         self.namespaces = NamespaceSweeper(service, settings.name, self.manager)
         self.published: dict[str, Published] = {}
         self._queue: WorkQueue[str] = WorkQueue()

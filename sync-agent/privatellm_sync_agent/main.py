@@ -16,6 +16,8 @@ from privatellm.kube import KubeClient
 from privatellm.kube.credentials import Credentials, load_credentials
 from privatellm.kube.lease import Lease, LeaseLostError, LeaseSettings
 from privatellm.telemetry.logs import configure_logging
+from privatellm.telemetry.passes import NotingClient
+from privatellm.telemetry.tracing import SpanSink, open_sink
 from privatellm_sync_agent import flags as command_line
 from privatellm_sync_agent import listeners
 from privatellm_sync_agent.agent import Agent, AgentSettings
@@ -38,15 +40,20 @@ def main() -> None:
         sys.exit(EXIT_WRONG_INPUT)
     configure_logging(flags.log_format, "debug" if flags.log_debug else "info")
     try:
-        asyncio.run(_until_stopped(flags))
+        spans = open_sink("private-llm-sync-agent", os.environ)
+        try:
+            asyncio.run(_until_stopped(flags, spans))
+        finally:
+            if spans is not None:
+                spans.close()
     except PrivateLLMError as error:
         log.error("stopped", error=str(error))  # noqa: TRY400 - the message says all that helps
         sys.exit(EXIT_FAILED)
 
 
-async def _until_stopped(flags: Flags) -> None:
+async def _until_stopped(flags: Flags, spans: SpanSink | None) -> None:
     """Run until a signal asks for the end, which is then an orderly one."""
-    task = asyncio.create_task(run(flags))
+    task = asyncio.create_task(run(flags, spans))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
@@ -58,19 +65,23 @@ async def _until_stopped(flags: Flags) -> None:
         raise _first(group) from group
 
 
-async def run(flags: Flags) -> None:
+async def run(flags: Flags, spans: SpanSink | None = None) -> None:
     """Connect, lead and sync until cancelled.
+
+    Args:
+        flags: What the command line asks for.
+        spans: Where traces go; ``None`` when nobody wants them.
 
     Raises:
         PrivateLLMError: when the flags do not fit the world, or somebody else leads now.
     """
     async with (
-        KubeClient(await _service_credentials(flags)) as service,
-        await KubeClient.connect(flags.kcp_kubeconfig) as kcp,
+        NotingClient(await _service_credentials(flags)) as service,
+        await NotingClient.connect(flags.kcp_kubeconfig) as kcp,
     ):
         home = await find_home(kcp, flags.endpoint_slice)
         settings = AgentSettings(flags.agent_name, flags.selector, flags.disabled, flags.provided)
-        agent = Agent(settings, service=service, kcp=kcp, home=home)
+        agent = Agent(settings, service=service, kcp=kcp, home=home, spans=spans)
         readiness = Readiness(agent)
         async with (
             listeners.probes(flags.health, readiness),

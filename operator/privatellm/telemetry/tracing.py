@@ -14,7 +14,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 Attribute = str | int | float | bool
 
@@ -79,6 +79,12 @@ class SpanRecord:
     error: str = ""
     children: tuple["SpanRecord", ...] = ()
     is_server: bool = False
+
+
+def order_of(manifest: Mapping[str, Any]) -> TraceIdentity:
+    """Return the identity of the trace of an object in its generation; every process computes the same."""
+    metadata = manifest["metadata"]
+    return TraceIdentity.of("order", metadata["uid"], metadata.get("generation", 0))
 
 
 class SpanSink(Protocol):

@@ -8,20 +8,25 @@ span is written last, because only then its end is known.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 import structlog
 
 from privatellm.kube import Manifest, kinds
 from privatellm.names import label_value
-from privatellm.telemetry.tracing import Attribute, SpanRecord, SpanSink, TraceIdentity
+from privatellm.telemetry.passes import PassRecord, TellFailure, recorded
+from privatellm.telemetry.tracing import (
+    Attribute,
+    SpanRecord,
+    SpanSink,
+    TraceIdentity,
+    order_of,
+)
 from privatellm_operator.metrics import Metrics
 from privatellm_operator.observing.fetched import FetchLedger
-from privatellm_operator.observing.milestones import Milestone, OpenOrders, order_of, pod_spans
-from privatellm_operator.observing.passes import PassRecord, recorded
+from privatellm_operator.observing.milestones import Milestone, OpenOrders, pod_spans
 from privatellm_operator.observing.revocations import Revocations
-from privatellm_operator.queue import Key, TellFailure
+from privatellm_operator.queue import Key
 from privatellm_operator.world.cache import World
 from privatellm_operator.world.watched import in_namespace
 
@@ -67,9 +72,9 @@ class Journal:
             self._orders.see(before, self._clock())
         identity = order_of(before) if before is not None and self._spans is not None else None
         with self._named(identity):
-            with recorded(key) as record:
-                yield partial(_note_failure, record)
-            self._tell(record, before, identity)
+            with recorded() as record:
+                yield record.fail
+            self._tell(key, record, before, identity)
 
     @contextmanager
     def _named(self, identity: TraceIdentity | None) -> Iterator[None]:
@@ -84,31 +89,22 @@ class Journal:
         return self._world[key.kind].get(key.namespace, key.name)
 
     def _tell(
-        self, record: PassRecord, before: Manifest | None, identity: TraceIdentity | None
+        self,
+        key: Key,
+        record: PassRecord,
+        before: Manifest | None,
+        identity: TraceIdentity | None,
     ) -> None:
-        after = self._object(record.key)
+        after = self._object(key)
         self._revocations.note(record)
         if record.changes:
-            self._write_line(record, before, after)
+            _write_line(key, record, before, after)
         if self._spans is not None and identity is not None and (record.changes or record.error):
-            self._spans.continue_(_pass_span(record), identity)
+            self._spans.continue_(record.span(f"pass {key.kind.name}", _names(key)), identity)
         if before is not None and after is None:
             self._orders.forget(before["metadata"]["uid"])
-        if after is not None and record.key.kind in ORDERS:
-            self._follow(record.key, after)
-
-    def _write_line(
-        self, record: PassRecord, before: Manifest | None, after: Manifest | None
-    ) -> None:
-        was, phase = _phase(before), _phase(after)
-        log.info(
-            "pass changed",
-            object=record.key.label,
-            changes=record.changes,
-            seconds=round((record.ended - record.began) / 1e9, 3),
-            **({"phase": phase} if phase else {}),
-            **({"was": was} if was and was != phase else {}),
-        )
+        if after is not None and key.kind in ORDERS:
+            self._follow(key, after)
 
     def _follow(self, key: Key, after: Manifest) -> None:
         """Count what ended: fetches of an instance's pods, and the wait for Ready."""
@@ -136,8 +132,18 @@ class Journal:
         return self._world[kinds.POD].find(in_namespace(key.namespace, label_value(key.name)))
 
 
-def _note_failure(record: PassRecord, error: Exception) -> None:
-    record.error = type(error).__name__
+def _write_line(
+    key: Key, record: PassRecord, before: Manifest | None, after: Manifest | None
+) -> None:
+    was, phase = _phase(before), _phase(after)
+    log.info(
+        "pass changed",
+        object=key.label,
+        changes=record.changes,
+        seconds=record.seconds,
+        **({"phase": phase} if phase else {}),
+        **({"was": was} if was and was != phase else {}),
+    )
 
 
 def _phase(manifest: Manifest | None) -> str:
@@ -150,17 +156,6 @@ def _names(key: Key) -> dict[str, Attribute]:
         "private_llm.object.name": key.name,
         "k8s.namespace.name": key.namespace,
     }
-
-
-def _pass_span(record: PassRecord) -> SpanRecord:
-    return SpanRecord(
-        f"pass {record.key.kind.name}",
-        record.began,
-        record.ended,
-        _names(record.key),
-        record.error,
-        tuple(record.steps),
-    )
 
 
 def _order_span(

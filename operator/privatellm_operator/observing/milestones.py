@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from privatellm.api.meta import parse_time
 from privatellm.kube import Manifest
-from privatellm.telemetry.tracing import SpanRecord, TraceIdentity
+from privatellm.telemetry.tracing import SpanRecord
 from privatellm_operator.observing.fetched import FetchResult, ended_fetches
 
 REMEMBERED_ORDERS = 20_000
@@ -96,12 +96,6 @@ def _is_ready(status: Manifest) -> bool:
     conditions = status.get("conditions") or ()
     ready: Manifest = next((c for c in conditions if c.get("type") == "Ready"), {})
     return bool(ready.get("status") == "True" and ready.get("reason") != _UNFINISHED)
-
-
-def order_of(manifest: Manifest) -> TraceIdentity:
-    """Return the identity of an order's trace; every process computes the same."""
-    metadata = manifest["metadata"]
-    return TraceIdentity.of("order", metadata["uid"], metadata.get("generation", 0))
 
 
 def pod_spans(pod: Manifest) -> Iterator[SpanRecord]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from privatellm.names import verifier_name
-from privatellm_operator.observing.passes import PassRecord
+from privatellm.telemetry.passes import PassRecord
 
 REMEMBERED = 10_000
 """Ended keys whose lag is still to be heard of."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import structlog
 
 from privatellm.kube import KubeClient
+from privatellm.telemetry.tracing import SpanSink
 from privatellm_sync_agent.engine.events import EventRecorder
 from privatellm_sync_agent.engine.publication import Publication
 from privatellm_sync_agent.engine.synchronizer import Synchronizer
@@ -23,10 +24,17 @@ RESTART_SECONDS = 5.0
 class Manager:
     """Owns the running synchronizers."""
 
-    def __init__(self, service: KubeClient, kcp: KubeClient, recorder: EventRecorder) -> None:
+    def __init__(
+        self,
+        service: KubeClient,
+        kcp: KubeClient,
+        recorder: EventRecorder,
+        spans: SpanSink | None = None,
+    ) -> None:
         self._service = service
         self._kcp = kcp
         self._recorder = recorder
+        self._spans = spans
         self._running: dict[str, tuple[Synchronizer, asyncio.Task[None]]] = {}
         self._urls: frozenset[str] = frozenset()
         self._gate = asyncio.Event()
@@ -60,6 +68,7 @@ class Manager:
             kcp=self._kcp,
             recorder=self._recorder,
             gate=self._gate,
+            spans=self._spans,
         )
         synchronizer.set_endpoints(self._urls)
         task = asyncio.create_task(_keep_running(synchronizer))

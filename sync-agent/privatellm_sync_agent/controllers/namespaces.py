@@ -13,7 +13,7 @@ import structlog
 
 from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient, Manifest
-from privatellm.kube.kinds import NAMESPACE
+from privatellm.kube.kinds import NAMESPACE, ROLE_BINDING
 from privatellm_sync_agent.controllers.manager import Manager
 from privatellm_sync_agent.objects.ownership import AGENT, CLUSTER
 
@@ -57,7 +57,7 @@ class NamespaceSweeper:
         found = {one["metadata"]["uid"]: one for one in listing.items if self._is_suspect(one)}
         for uid in sorted(self._suspects & found.keys()):
             name = found[uid]["metadata"]["name"]
-            if await is_empty(self._service, name):
+            if await is_empty(self._service, name, self._grants()):
                 log.info("removing an empty namespace", namespace=name)
                 await self._service.delete(NAMESPACE, name, uid=uid)
         self._suspects = frozenset(found)
@@ -75,12 +75,30 @@ class NamespaceSweeper:
         running = self._manager.synchronizers
         return bool(self._manager.urls and running) and all(one.is_synced for one in running)
 
+    def _grants(self) -> frozenset[tuple[str, str]]:
+        """Return the bindings that the agent itself puts into namespaces."""
+        return frozenset(
+            (ROLE_BINDING.plural, grant.binding_name)
+            for synchronizer in self._manager.synchronizers
+            for grant in synchronizer.publication.grants
+        )
 
-async def is_empty(client: KubeClient, namespace: str) -> bool:
-    """Return whether a namespace holds nothing but what Kubernetes puts into each; unsure means no."""
+
+async def is_empty(
+    client: KubeClient, namespace: str, ours: frozenset[tuple[str, str]] = frozenset()
+) -> bool:
+    """Return whether a namespace holds nothing but what is put into each; unsure means no.
+
+    Args:
+        client: May list what can be in it; whatever may not be listed counts as content.
+        namespace: The namespace.
+        ours: Plural and name of what the agent puts into each, beside Kubernetes.
+    """
+    furniture = _FURNITURE | ours
     try:
         for root, plural in await _namespaced(client):
-            if not await _has_none(client, f"{root}/namespaces/{namespace}/{plural}", plural):
+            names = await _first_names(client, f"{root}/namespaces/{namespace}/{plural}")
+            if not {(plural, name) for name in names} <= furniture:
                 return False
     except KubernetesError as error:
         log.info("namespace not looked through", namespace=namespace, error=str(error))
@@ -88,11 +106,10 @@ async def is_empty(client: KubeClient, namespace: str) -> bool:
     return True
 
 
-async def _has_none(client: KubeClient, path: str, plural: str) -> bool:
+async def _first_names(client: KubeClient, path: str) -> list[str]:
     # Furniture comes to a few objects, so a short page is enough to find one that is none.
     page = await client.request("GET", path, query={"limit": "10"})
-    names = {(plural, item["metadata"]["name"]) for item in page.get("items") or []}
-    return names <= _FURNITURE
+    return [item["metadata"]["name"] for item in page.get("items") or []]
 
 
 async def _namespaced(client: KubeClient) -> list[tuple[str, str]]:

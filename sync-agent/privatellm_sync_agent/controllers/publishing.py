@@ -21,6 +21,7 @@ from privatellm_sync_agent.projection.definitions import ProjectionError
 from privatellm_sync_agent.projection.exports import Published
 from privatellm_sync_agent.projection.schemas import schema_of
 from privatellm_sync_agent.published import spec as specs
+from privatellm_sync_agent.published.onboarding import Grant, grants_of
 from privatellm_sync_agent.published.refusals import refusals
 from privatellm_sync_agent.published.spec import PUBLISHED_RESOURCE, PublishedResourceSpec, Scope
 from privatellm_sync_agent.related.guards import Guard, guards_of
@@ -36,6 +37,15 @@ class RefusedError(InvalidInputError):
     def __init__(self, verdict: Verdict, message: str) -> None:
         super().__init__(message)
         self.verdict = verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a PublishedResource asks for: upstream's fields, and our annotations beside them."""
+
+    spec: PublishedResourceSpec
+    guards: dict[str, Guard]
+    grants: tuple[Grant, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +91,9 @@ class Publisher:
             KubernetesError: when a request failed; try again.
         """
         try:
-            spec, guards = _judged(manifest)
-            crd = await self._definition(spec)
-            outcome = await self._publish(manifest, spec, guards, crd)
+            wish = _judged(manifest)
+            crd = await self._definition(wish.spec)
+            outcome = await self._publish(manifest, wish, crd)
         except RefusedError as refusal:
             await self._say(manifest, refusal.verdict, str(refusal))
             self.recorder.tell(self.service, manifest, Reason.FAILED, str(refusal))
@@ -107,13 +117,8 @@ class Publisher:
             "correct spec.resource; APIs without a definition cannot be published.",
         )
 
-    async def _publish(
-        self,
-        manifest: Manifest,
-        spec: PublishedResourceSpec,
-        guards: dict[str, Guard],
-        crd: Manifest,
-    ) -> Outcome:
+    async def _publish(self, manifest: Manifest, wish: Wish, crd: Manifest) -> Outcome:
+        spec = wish.spec
         try:
             definition = definitions.projected(crd, spec)
         except ProjectionError as error:
@@ -140,7 +145,8 @@ class Publisher:
             remote=_remote_kind(definition),
             local=_local_kind(crd, version["name"]),
             has_status="status" in (version.get("subresources") or {}),
-            related=await self._related(spec, guards),
+            related=await self._related(spec, wish.guards),
+            grants=wish.grants,
         )
         return Outcome(published, publication)
 
@@ -202,14 +208,14 @@ def definition_names(crd: Manifest) -> Manifest:
     }
 
 
-def _judged(manifest: Manifest) -> tuple[PublishedResourceSpec, dict[str, Guard]]:
+def _judged(manifest: Manifest) -> Wish:
     try:
-        spec, guards = specs.parse(manifest), guards_of(manifest)
+        wish = Wish(specs.parse(manifest), guards_of(manifest), grants_of(manifest))
     except InvalidObjectError as error:
         raise RefusedError(Verdict.INVALID, str(error)) from error
-    if reasons := refusals(spec):
+    if reasons := refusals(wish.spec):
         raise RefusedError(Verdict.UNSUPPORTED, " ".join(reasons))
-    return spec, guards
+    return wish
 
 
 def _remote_kind(definition: dict[str, object]) -> Kind:

@@ -18,7 +18,7 @@ from privatellm.kube import KubeClient, Manifest
 from privatellm_sync_agent.engine import content as contents
 from privatellm_sync_agent.engine import finalizers
 from privatellm_sync_agent.engine.events import Reason
-from privatellm_sync_agent.engine.placing import ensure_namespace
+from privatellm_sync_agent.engine.onboarding import ensure_namespace
 from privatellm_sync_agent.engine.publication import RelatedRule
 from privatellm_sync_agent.engine.work import Verdict, Work
 from privatellm_sync_agent.naming.names import Identity

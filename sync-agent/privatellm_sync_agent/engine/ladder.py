@@ -9,7 +9,14 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from privatellm.errors import ForbiddenError, InvalidInputError, KubernetesError, RejectedError
-from privatellm_sync_agent.engine import copies, deletion, finalizers, placing, reporting
+from privatellm_sync_agent.engine import (
+    copies,
+    deletion,
+    finalizers,
+    onboarding,
+    placing,
+    reporting,
+)
 from privatellm_sync_agent.engine.events import EventRecorder, Reason
 from privatellm_sync_agent.engine.publication import Publication
 from privatellm_sync_agent.engine.work import Done, Verdict, Work
@@ -41,6 +48,7 @@ LADDER: tuple[Rung, ...] = (
     deletion.finish_deletion,  # Before the filter: an object that left it must still be able to go.
     _stop_unselected,
     finalizers.ensure,  # Before anything exists, or its deletion could miss it.
+    onboarding.grant_in_namespace,  # Before the copy: whoever sees it must be allowed to serve it.
     placing.ensure_copy,
     placing.skip_dying_copy,
     placing.update_copy,

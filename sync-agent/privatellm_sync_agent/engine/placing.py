@@ -3,12 +3,11 @@
 import structlog
 
 from privatellm.errors import AlreadyExistsError, NotFoundError
-from privatellm.kube import KubeClient, Manifest
-from privatellm.kube.kinds import NAMESPACE
+from privatellm.kube import Manifest
 from privatellm_sync_agent.engine import content as contents
 from privatellm_sync_agent.engine.events import Reason
+from privatellm_sync_agent.engine.onboarding import open_namespace
 from privatellm_sync_agent.engine.work import Done, Verdict, Work
-from privatellm_sync_agent.objects.ownership import AGENT, CLUSTER
 
 log = structlog.get_logger(__name__)
 
@@ -62,19 +61,6 @@ async def update_copy(work: Work) -> Verdict:
     return None
 
 
-async def ensure_namespace(client: KubeClient, name: str, labels: dict[str, str]) -> None:
-    """Create a namespace that says whose it is; one that exists stays as it is."""
-    manifest = {
-        "apiVersion": NAMESPACE.api_version,
-        "kind": NAMESPACE.name,
-        "metadata": {"name": name, "labels": labels},
-    }
-    try:
-        await client.create(NAMESPACE, manifest)
-    except AlreadyExistsError:
-        return
-
-
 async def _create(work: Work, body: Manifest) -> Manifest:
     kind = work.publication.local
     try:
@@ -84,8 +70,7 @@ async def _create(work: Work, body: Manifest) -> Manifest:
         namespace = body["metadata"].get("namespace")
         if not namespace:
             raise
-        labels = {AGENT: work.publication.agent, CLUSTER: work.identity.cluster}
-        await ensure_namespace(work.service, namespace, labels)
+        await open_namespace(work, namespace)
     return await work.service.create(kind, body)
 
 

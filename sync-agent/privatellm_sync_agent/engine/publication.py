@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from privatellm.kube.kinds import Kind
+from privatellm_sync_agent.published.onboarding import Grant
 from privatellm_sync_agent.published.related import RelatedResource
 from privatellm_sync_agent.published.spec import PublishedResourceSpec
 from privatellm_sync_agent.related.guards import Guard
@@ -30,6 +31,7 @@ class Publication:
         local: The kind in the service cluster.
         has_status: Whether status is a subresource there.
         related: The rules for related objects.
+        grants: What is granted in each local namespace that the agent makes.
     """
 
     name: str
@@ -39,3 +41,4 @@ class Publication:
     local: Kind
     has_status: bool
     related: tuple[RelatedRule, ...] = ()
+    grants: tuple[Grant, ...] = ()

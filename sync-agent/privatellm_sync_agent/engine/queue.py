@@ -9,6 +9,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Generic, TypeVar
 
 import structlog
@@ -16,6 +17,7 @@ import structlog
 from privatellm.errors import KubernetesError, PrivateLLMError, ThrottledError
 from privatellm.telemetry.distribution import Distribution
 from privatellm.telemetry.families.sync_agent import LAG
+from privatellm.telemetry.passes import TellFailure
 from privatellm.turns import Turns
 
 log = structlog.get_logger(__name__)
@@ -24,11 +26,18 @@ K = TypeVar("K", bound=Hashable)
 Handle = Callable[[K], Awaitable[float | None]]
 """One pass over a key; returns the seconds after which another is wanted without any event."""
 
+Frame = Callable[[K], AbstractContextManager[TellFailure]]
+"""What is around each pass and around what is logged of it; it is told of a failure."""
+
 FIRST_DELAY, LONGEST_DELAY, LONGEST_AFTER_REFUSAL = 0.25, 30.0, 300.0
 
 
 def _one_group(_key: Hashable) -> Hashable:
     return ""
+
+
+def _no_frame(_key: Hashable) -> AbstractContextManager[TellFailure]:
+    return nullcontext(lambda _error: None)
 
 
 class WorkQueue(Generic[K]):
@@ -37,15 +46,18 @@ class WorkQueue(Generic[K]):
     Args:
         group_of: Which group a key belongs to.
         gate: Passes start only while it is set.
+        frame: Put around each pass.
     """
 
     def __init__(
         self,
         group_of: Callable[[K], Hashable] = _one_group,
         gate: asyncio.Event | None = None,
+        frame: Frame[K] = _no_frame,
     ) -> None:
         self._turns: Turns[K] = Turns(group_of)
         self._gate = gate
+        self._frame = frame
         self._failures: dict[K, int] = {}
         self._changed_at: dict[K, float] = {}
         self.lag = Distribution(LAG.buckets)
@@ -105,13 +117,16 @@ class WorkQueue(Generic[K]):
         # What changes during the pass may be too late for it, and is measured by the next one.
         changed_at = self._changed_at.pop(key, None)
         try:
-            delay = await handle(key)
-            self._note_success(key, changed_at)
-        except Exception as error:  # noqa: BLE001 - one broken object must not end its worker
-            failed = True
-            delay = self._delay_after(key, error)
-            if changed_at is not None:
-                self._changed_at[key] = changed_at
+            with self._frame(key) as tell_failure:
+                try:
+                    delay = await handle(key)
+                    self._note_success(key, changed_at)
+                except Exception as error:  # noqa: BLE001 - one broken object must not end its worker
+                    failed = True
+                    tell_failure(error)
+                    delay = self._delay_after(key, error)
+                    if changed_at is not None:
+                        self._changed_at[key] = changed_at
         finally:
             changed = self._turns.finish(key)
         # A change that came during a failed pass may be the trace of that pass itself.

@@ -12,8 +12,10 @@ import structlog
 
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import Kind
+from privatellm.telemetry.tracing import SpanSink
 from privatellm_sync_agent.engine.events import EventRecorder
 from privatellm_sync_agent.engine.informer import Informer, OnChange
+from privatellm_sync_agent.engine.journal import Journal
 from privatellm_sync_agent.engine.ladder import Ladder
 from privatellm_sync_agent.engine.publication import Publication, RelatedRule
 from privatellm_sync_agent.engine.queue import WorkQueue
@@ -43,13 +45,15 @@ class Synchronizer:
         kcp: KubeClient,
         recorder: EventRecorder,
         gate: asyncio.Event,
+        spans: SpanSink | None = None,
         workers: int = WORKERS,
     ) -> None:
         self.publication = publication
-        self.queue: WorkQueue[Identity] = WorkQueue(
-            group_of=lambda identity: identity.cluster, gate=gate
-        )
         self.world = World(service)
+        journal = Journal(publication.name, self.world, spans)
+        self.queue: WorkQueue[Identity] = WorkQueue(
+            group_of=lambda identity: identity.cluster, gate=gate, frame=journal.frame
+        )
         self._kcp = kcp
         self._ladder = Ladder(publication, self.world, recorder)
         self._workers = workers

@@ -102,6 +102,8 @@ class World:
     copies: Store = field(default_factory=lambda: Store(copy_keys))
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     uses: Uses = field(default_factory=Uses)
+    opened: set[str] = field(default_factory=set)
+    """Local namespaces in which the provider's grants were seen."""
 
     def find(self, identity: Identity) -> tuple[Endpoint, Manifest] | None:
         """Return a published object and the endpoint that serves it."""

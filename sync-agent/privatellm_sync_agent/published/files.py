@@ -15,6 +15,7 @@ from privatellm.errors import InvalidObjectError
 from privatellm.kube import Manifest
 from privatellm_sync_agent.published import spec as specs
 from privatellm_sync_agent.published.model import SpecModel
+from privatellm_sync_agent.published.onboarding import grants_of
 from privatellm_sync_agent.related.guards import guards_of
 
 
@@ -82,6 +83,7 @@ def _read(path: Path) -> Manifest:
         raise _fault(path, f"is no PublishedResource: {faults}") from error
     specs.parse(manifest)
     guards_of(manifest)
+    grants_of(manifest)
     return manifest
 
 

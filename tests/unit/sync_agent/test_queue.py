@@ -124,3 +124,24 @@ def test_delays_grow_to_a_bound_that_depends_on_the_failure() -> None:
     assert max(delays) <= 30
     assert 100 <= max(refused) <= 300
     assert queue._delay_after("c", ThrottledError("x", retry_after=90)) >= 90
+
+
+async def test_the_lag_of_a_change_counts_waiting_and_failed_attempts_and_nothing_else() -> None:
+    """From its sight until a pass succeeded; a pass that only time asked for carries nothing over."""
+    attempts = 0
+
+    async def handle(_key: str) -> float | None:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            raise UnavailableError("no answer", status=503, reason="ServiceUnavailable")
+        return 0.01 if attempts == 2 else None
+
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a")
+    async with working(queue, handle):
+        await reached(lambda: attempts == 3 and queue.is_idle)
+
+    assert queue.passes == {"success": 2, "failure": 1}
+    assert queue.lag.buckets[-1] == ("+Inf", 1.0)
+    assert queue.lag.sum > 0.1

@@ -11,12 +11,11 @@ from structlog.testing import capture_logs
 from operator_objects import UID, instance_manifest
 from privatellm.errors import ConflictError
 from privatellm.kube import Manifest, kinds
-from privatellm.telemetry.tracing import SpanRecord, TraceIdentity
+from privatellm.telemetry import passes
+from privatellm.telemetry.passes import NotingClient, write_of
+from privatellm.telemetry.tracing import SpanRecord, TraceIdentity, order_of
 from privatellm_operator.metrics import Metrics
-from privatellm_operator.observing import passes
 from privatellm_operator.observing.journal import Journal
-from privatellm_operator.observing.milestones import order_of
-from privatellm_operator.observing.passes import NotingClient, write_of
 from privatellm_operator.queue import Key
 from privatellm_operator.world.cache import World
 from telemetry_parts import samples, server_pod
@@ -311,7 +310,7 @@ async def test_a_client_notes_the_writes_of_a_pass_and_nothing_else(
     writes = ("POST", "/api/v1/namespaces/acme/secrets")
     event = ("POST", "/apis/events.k8s.io/v1/namespaces/acme/events")
 
-    with passes.recorded(KEY) as record:
+    with passes.recorded() as record:
         await client.request(*writes, query={"dryRun": "All"}, body={"metadata": {"name": "s"}})
         await client.request(*writes, body={"metadata": {"name": "s"}})
         await client.request(*event, body={"metadata": {"name": "e"}})

@@ -3,14 +3,11 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from privatellm.kube import kinds
+from privatellm.telemetry.passes import PassRecord
 from privatellm.telemetry.tracing import SpanRecord
-from privatellm_operator.observing.passes import PassRecord
 from privatellm_operator.observing.revocations import Revocations
-from privatellm_operator.queue import Key
 
 ENDED = datetime(2026, 11, 30, 9, tzinfo=UTC)
-KEY = Key(kinds.API_TOKEN_REQUEST, "acme", "key")
 
 
 def removal(verifier: str = "v-abcdefghijkl", **changes: Any) -> PassRecord:
@@ -21,7 +18,7 @@ def removal(verifier: str = "v-abcdefghijkl", **changes: Any) -> PassRecord:
         "ended": int(ENDED.timestamp()) * 10**9 + 1,
         "attributes": {"k8s.namespace.name": "keys", "private_llm.object.name": verifier},
     }
-    return PassRecord(KEY, 0, [SpanRecord(**facts | changes)])
+    return PassRecord(0, [SpanRecord(**facts | changes)])
 
 
 def later(milliseconds: int) -> datetime:

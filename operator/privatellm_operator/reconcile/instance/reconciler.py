@@ -6,8 +6,8 @@ from privatellm import labels
 from privatellm.api.llm_instance import LLMInstanceStatus
 from privatellm.errors import ConflictError, KubernetesError, NotFoundError, RejectedError
 from privatellm.kube import kinds
+from privatellm.telemetry import passes
 from privatellm_operator.context import ProcessContext
-from privatellm_operator.observing import passes
 from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.events import EventRecorder
 from privatellm_operator.reconcile.instance.announcements import announcements

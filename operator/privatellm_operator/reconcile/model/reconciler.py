@@ -8,8 +8,8 @@ from privatellm import labels
 from privatellm.api.llm_model import LLMModel, LLMModelStatus
 from privatellm.errors import AlreadyExistsError, InvalidObjectError
 from privatellm.kube import kinds
+from privatellm.telemetry import passes
 from privatellm_operator.context import ProcessContext
-from privatellm_operator.observing import passes
 from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.model.decide import JobsPlan, decide
 from privatellm_operator.reconcile.model.gather import ModelGatherer

@@ -5,8 +5,8 @@ The second look is what keeps the status honest: it is read off the world, never
 
 import structlog
 
+from privatellm.telemetry import passes
 from privatellm_operator.context import ProcessContext
-from privatellm_operator.observing import passes
 from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.events import EventRecorder
 from privatellm_operator.reconcile.token.apply import PlanWriter

@@ -1,4 +1,4 @@
-"""What a pass does, noted while it runs and told when it ends.
+"""What a pass of a controller does, noted while it runs and told when it ends.
 
 The frame around each pass makes a record current; whoever does a step of the pass notes it there, and the
 client notes every write. At the end a pass that changed something is one log line, and one span with its
@@ -8,7 +8,7 @@ Who looks from outside needs no pass: :func:`step` outside of one does nothing.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,7 +19,6 @@ from typing_extensions import override
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.client import PatchType
 from privatellm.telemetry.tracing import Attribute, SpanRecord
-from privatellm_operator.queue import Key
 
 _UNTOLD: Final = frozenset({"events"})
 """Resources whose writes are no change that somebody wants to read about: they are the telling itself."""
@@ -30,7 +29,6 @@ class PassRecord:
     """One pass.
 
     Attributes:
-        key: What it is about.
         began: Unix time in nanoseconds.
         steps: What it did, in order.
         changes: Its writes in words, such as ``apply deployments chat-llama``.
@@ -38,21 +36,37 @@ class PassRecord:
         ended: Unix time in nanoseconds; 0 while it runs.
     """
 
-    key: Key
     began: int
     steps: list[SpanRecord] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
     error: str = ""
     ended: int = 0
 
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return round((self.ended - self.began) / 1e9, 3)
+
+    def fail(self, error: Exception) -> None:
+        """Note that it failed."""
+        self.error = type(error).__name__
+
+    def span(self, name: str, attributes: Mapping[str, Attribute]) -> SpanRecord:
+        """Return it as a span with its steps below it."""
+        return SpanRecord(name, self.began, self.ended, attributes, self.error, tuple(self.steps))
+
+
+TellFailure = Callable[[Exception], None]
+"""How a queue tells the frame around a pass that the pass failed."""
+
 
 _current: Final[ContextVar[PassRecord | None]] = ContextVar("current_pass", default=None)
 
 
 @contextmanager
-def recorded(key: Key) -> Iterator[PassRecord]:
+def recorded() -> Iterator[PassRecord]:
     """Record a pass; whoever sees it fail notes that in the record."""
-    record = PassRecord(key, time.time_ns())
+    record = PassRecord(time.time_ns())
     token = _current.set(record)
     try:
         yield record
