@@ -10,8 +10,9 @@ from chart_helm import REPOSITORY
 from ocm_cli import Ocm
 from privatellm_local.packaging.delivery.charts import packaged_charts
 from privatellm_local.packaging.delivery.component import IMAGES, Release, constructor
+from privatellm_local.packaging.delivery.versions import version_of
 
-VERSION = "0.1.0"
+VERSION = version_of(REPOSITORY)
 CHARTS = packaged_charts(REPOSITORY)
 NAMES = (*(image.name for image in IMAGES), *(chart.name for chart in CHARTS))
 MADE = "ctf::./made"

@@ -10,11 +10,12 @@ from chart_helm import REPOSITORY
 from ocm_cli import Ocm
 from privatellm_local.packaging.delivery.charts import packaged_charts
 from privatellm_local.packaging.delivery.component import IMAGES, Release, constructor
+from privatellm_local.packaging.delivery.versions import version_of
 from release_registry import Registry
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
 
-VERSION = "0.1.0"
+VERSION = version_of(REPOSITORY)
 CHARTS = packaged_charts(REPOSITORY)
 ARCHIVE = "ctf::./private-llm.ctf"
 PUBLIC = ("ghcr.io", "docker.io")

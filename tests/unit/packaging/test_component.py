@@ -13,8 +13,10 @@ from privatellm_local.packaging.delivery.charts import PackagedChart, packaged_c
 from privatellm_local.packaging.delivery.component import IMAGES, Release, constructor
 from privatellm_local.packaging.delivery.errors import DeliveryError
 from privatellm_local.packaging.delivery.files import CONSTRUCTOR, generated_files
+from privatellm_local.packaging.delivery.versions import version_of
 
 ROOT = Path(__file__).parents[3]
+VERSION = version_of(ROOT)
 CHARTS = packaged_charts(ROOT)
 FILES = generated_files(ROOT)
 DIGEST = f"sha256:{'a' * 64}"
@@ -58,9 +60,9 @@ def test_every_image_that_a_chart_can_run_is_in_the_component() -> None:
     }
 
     assert images == {
-        "operator": "ghcr.io/private-llm/operator:0.1.0",
-        "authserver": "ghcr.io/private-llm/authserver:0.1.0",
-        "sync-agent": "ghcr.io/private-llm/sync-agent:0.1.0",
+        "operator": f"ghcr.io/private-llm/operator:{VERSION}",
+        "authserver": f"ghcr.io/private-llm/authserver:{VERSION}",
+        "sync-agent": f"ghcr.io/private-llm/sync-agent:{VERSION}",
         "llama-server": "ghcr.io/ggml-org/llama.cpp:server",
         "traefik": "docker.io/library/traefik:v3.7.15",
     }

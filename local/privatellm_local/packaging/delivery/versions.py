@@ -31,8 +31,9 @@ REPEATED = (
     Place("charts/*/Chart.yaml", rf"(?m)^version: ({VERSION})$"),
     Place("charts/*/Chart.yaml", rf"(?m)^appVersion: ({VERSION})$"),
     Place("ocm/bootstrap.yaml", rf'(?m)^  semver: "({VERSION})"$'),
-    Place("docs/how-to/*.md", rf"private-llm/[\w-]+:({VERSION})\b"),
+    Place("docs/how-to/*.md", rf"private-llm/[\w$-]+:({VERSION})\b"),
     Place("docs/how-to/*.md", rf"msp/private-llm:({VERSION})\b"),
+    Place("docs/examples/**/*.yaml", rf"\{{tag: v({VERSION})\}}"),
     Place("docs/how-to/*.md", rf"charts/[\w-]+ --version ({VERSION})\b"),
 )
 
