@@ -70,4 +70,5 @@ class Listener:
         return web.Response(text=f"{self._readiness.state}\n", status=status)
 
     async def _expose(self, _request: web.Request) -> web.Response:
-        return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+        text = await self._metrics.text_in_peace()
+        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})

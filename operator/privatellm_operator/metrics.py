@@ -5,10 +5,14 @@ What happens is counted here; how objects are is read off the world when somebod
 asks them (:mod:`privatellm_operator.observing.scraping`).
 """
 
+import asyncio
 import math
+from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
+from typing_extensions import override
 
 from privatellm.kube import KubeClient
 from privatellm.telemetry.exposition import counter_in, gauge_in, histogram_in
@@ -83,3 +87,22 @@ class Metrics:
     def text(self) -> bytes:
         """Return the exposition format."""
         return generate_latest(self.registry)
+
+    async def text_in_peace(self) -> bytes:
+        """Return the exposition format, written by another thread: with thousands of objects it is long.
+
+        What is written is read here before, where nothing changes meanwhile.
+        """
+        return await asyncio.to_thread(generate_latest, _Read(tuple(self.registry.collect())))
+
+
+class _Read(CollectorRegistry):
+    """What all collectors said at one moment."""
+
+    def __init__(self, metrics: tuple[Metric, ...]) -> None:
+        super().__init__()
+        self._metrics = metrics
+
+    @override
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics

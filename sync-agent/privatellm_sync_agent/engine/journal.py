@@ -57,7 +57,7 @@ class Journal:
             attributes = {
                 "private_llm.object.name": identity.name,
                 "private_llm.resource": self._resource,
-                "kcp.cluster": identity.cluster,
+                "private_llm.cluster": identity.cluster,
             }
             self._spans.continue_(record.span("sync", attributes), order)
 

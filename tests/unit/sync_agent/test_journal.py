@@ -70,7 +70,7 @@ def test_the_pass_that_makes_a_copy_begins_its_part_of_the_orders_trace() -> Non
     assert span.attributes == {
         "private_llm.object.name": "chat",
         "private_llm.resource": "instances",
-        "kcp.cluster": "1abc",
+        "private_llm.cluster": "1abc",
     }
 
 

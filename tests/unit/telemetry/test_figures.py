@@ -1,5 +1,6 @@
 """What is shown of objects, and that it ends with them."""
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from prometheus_client.registry import Collector
 from operator_objects import UID, instance_manifest
 from privatellm.kube import Manifest, kinds
 from privatellm.names import slug_of
+from privatellm_operator.metrics import Metrics
 from privatellm_operator.observing import scraping
 from privatellm_operator.observing.figures import WorldCollector
 from privatellm_operator.observing.scraping import InstanceFigures, ModelScraper, parse_figures
@@ -208,3 +210,19 @@ def unused_port() -> int:
     """A port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
+
+
+async def test_a_scrape_over_thousands_of_objects_lets_the_process_go_on() -> None:
+    """The long text is written by another thread, from what was read before."""
+    instances = (instance_manifest(f"i{number}", uid=f"uid-{number}") for number in range(2000))
+    context = operator_context(*((kinds.LLM_INSTANCE, one) for one in instances))
+    metrics = Metrics()
+    metrics.show(WorldCollector(context.world, lambda: True))
+
+    writing = asyncio.create_task(metrics.text_in_peace())
+    await asyncio.sleep(0)
+    context.world.note_definition(kinds.LLM_INSTANCE, defined=False)
+    text = await writing
+
+    assert text.count(b"private_llm_instance_info{") == 2000
+    assert metrics.text().count(b"private_llm_instance_info{") == 0
