@@ -36,6 +36,7 @@ format: install-dev ## Format the code and mend what the linter can mend
 
 crds: install-dev ## Generate CRDs, the chart's generated parts and reference pages from the types
 	$(BIN)/python -m privatellm_local.packaging
+	$(BIN)/python -m privatellm_local.packaging.delivery
 	$(BIN)/python -m privatellm_operator.reference docs/reference
 	$(BIN)/python -m privatellm_cli.reference docs/reference/cli.md
 	$(BIN)/python -m privatellm_sync_agent.chart_files charts/private-llm-sync-agent/files

@@ -1,5 +1,7 @@
 """Helm finds no fault with the chart, its presets and its schema."""
 
+from importlib.metadata import version
+
 import pytest
 import yaml
 
@@ -64,4 +66,6 @@ def test_helm_packages_the_chart(helm: Helm) -> None:
 
     helm.run("package", str(CHART), "--destination", str(directory))
 
-    assert [path.name for path in directory.iterdir()] == ["private-llm-operator-0.1.0.tgz"]
+    assert [path.name for path in directory.iterdir()] == [
+        f"private-llm-operator-{version('private-llm')}.tgz"
+    ]

@@ -1,11 +1,14 @@
 """Releases, the number of pods, and what outlives a release."""
 
+from importlib.metadata import version
 from typing import Any
 
 import pytest
 
 import chart_helm
 from chart_helm import Helm, Manifest
+
+VERSION = version("private-llm")
 
 KEEP = "helm.sh/resource-policy"
 SECOND: dict[str, Any] = {
@@ -98,14 +101,14 @@ def test_services_stay_above_the_privileged_ports(helm: Helm) -> None:
 @pytest.mark.parametrize(
     ("image", "expected"),
     [
-        ({}, "mirror.example/private-llm/operator:0.1.0"),
+        ({}, f"mirror.example/private-llm/operator:{VERSION}"),
         ({"tag": "1"}, "mirror.example/private-llm/operator:1"),
         (
             {"digest": f"sha256:{'a' * 64}", "tag": "1"},
             f"mirror.example/private-llm/operator@sha256:{'a' * 64}",
         ),
-        ({"repository": "team/operator"}, "mirror.example/team/operator:0.1.0"),
-        ({"repository": "localhost:5000/operator"}, "mirror.example/operator:0.1.0"),
+        ({"repository": "team/operator"}, f"mirror.example/team/operator:{VERSION}"),
+        ({"repository": "localhost:5000/operator"}, f"mirror.example/operator:{VERSION}"),
     ],
     ids=str,
 )
