@@ -179,6 +179,7 @@ def main() -> None:
         rows.append(measure(tokens, options.rounds, options.connections, options.seconds))
     write_table(rows, sys.stdout)
     if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(report(rows, options), indent=2) + "\n")
 
 
