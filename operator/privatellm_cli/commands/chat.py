@@ -11,47 +11,55 @@ from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import InstanceArgument, on_cluster
 from privatellm_cli.running import InterruptedByUserError
 
+MessageOption = Annotated[
+    str | None,
+    typer.Option("-m", "--message", help="Ask this one thing and end.", show_default=False),
+]
+
+TemperatureOption = Annotated[
+    float | None,
+    typer.Option(
+        "--temperature",
+        metavar="T",
+        min=0,
+        help="0 for the likeliest words.",
+        show_default=False,
+    ),
+]
+
+MaxTokensOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-tokens",
+        metavar="N",
+        min=1,
+        help="Longest answer, in tokens.",
+        show_default=False,
+    ),
+]
+
+StopOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stop",
+        help="Text that ends an answer, \\n for a new line; may be repeated.",
+        show_default=False,
+    ),
+]
+
 
 @on_cluster
 def chat(
     target: Target,
     name: InstanceArgument,
     *,
-    message: Annotated[
-        str | None,
-        typer.Option("-m", "--message", help="Ask this one thing and end.", show_default=False),
-    ] = None,
+    message: MessageOption = None,
     system: Annotated[
         str, typer.Option("--system", help="What the model is told first.", show_default=False)
     ] = "",
-    temperature: Annotated[
-        float | None,
-        typer.Option(
-            "--temperature",
-            metavar="T",
-            min=0,
-            help="0 for the likeliest words.",
-            show_default=False,
-        ),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            "--max-tokens",
-            metavar="N",
-            min=1,
-            help="Longest answer, in tokens.",
-            show_default=False,
-        ),
-    ] = None,
-    stop: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--stop",
-            help="Text that ends an answer, \\n for a new line; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
+    temperature: TemperatureOption = None,
+    max_tokens: MaxTokensOption = None,
+    stop: StopOption = None,
 ) -> ExitCode:
     """Talk to a private LLM; the answer appears as it is written."""
     # Needs httpx, which the other commands do without.

@@ -20,32 +20,36 @@ from privatellm_cli.options import (
 from privatellm_cli.output import Format, show_one
 from privatellm_cli.waiting import READY_SECONDS, until_as_ordered
 
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Name of a model, see `models`.",
+        autocompletion=completion.models,
+    ),
+]
+
+ReplicasOption = Annotated[
+    int | None,
+    typer.Option(
+        "--replicas",
+        metavar="N",
+        min=0,
+        max=MOST_REPLICAS,
+        help="Model servers; 0 stops it. Left out: 1 for a new one, else as it is.",
+        show_default=False,
+    ),
+]
+
 
 @on_cluster
 def deploy(
     target: Target,
     name: InstanceArgument,
     *,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="Name of a model, see `models`.",
-            autocompletion=completion.models,
-        ),
-    ],
-    replicas: Annotated[
-        int | None,
-        typer.Option(
-            "--replicas",
-            metavar="N",
-            min=0,
-            max=MOST_REPLICAS,
-            help="Model servers; 0 stops it. Left out: 1 for a new one, else as it is.",
-            show_default=False,
-        ),
-    ] = None,
+    model: ModelOption,
+    replicas: ReplicasOption = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until it answers, and show how far it is.")
     ] = False,

@@ -22,49 +22,58 @@ FOLLOW_SECONDS = 0.2
 CHUNK_BYTES = 1 << 16
 
 
+NameArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NAME]",
+        help="An LLMInstance as NAME or NAMESPACE/NAME.",
+        show_default=False,
+        autocompletion=completion.instances,
+    ),
+]
+
+ComponentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--component",
+        metavar="NAME",
+        help="A component of the embedded environment instead, see `status`.",
+        show_default=False,
+    ),
+]
+
+ContainerOption = Annotated[
+    str | None,
+    typer.Option(
+        "-c",
+        "--container",
+        metavar="NAME",
+        help="llama-server or fetch-model (default: the one at work).",
+        show_default=False,
+    ),
+]
+
+LinesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--lines", "--tail", metavar="N", min=1, help="Only the last lines.", show_default=False
+    ),
+]
+
+
 @on_cluster
 def logs(
     target: Target,
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="An LLMInstance as NAME or NAMESPACE/NAME.",
-            show_default=False,
-            autocompletion=completion.instances,
-        ),
-    ] = None,
+    name: NameArgument = None,
     *,
-    component: Annotated[
-        str | None,
-        typer.Option(
-            "--component",
-            metavar="NAME",
-            help="A component of the embedded environment instead, see `status`.",
-            show_default=False,
-        ),
-    ] = None,
+    component: ComponentOption = None,
     state: StateOption = None,
-    container: Annotated[
-        str | None,
-        typer.Option(
-            "-c",
-            "--container",
-            metavar="NAME",
-            help="llama-server or fetch-model (default: the one at work).",
-            show_default=False,
-        ),
-    ] = None,
+    container: ContainerOption = None,
     previous: Annotated[
         bool, typer.Option("-p", "--previous", help="Of the run before the present one.")
     ] = False,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing.")] = False,
-    lines: Annotated[
-        int | None,
-        typer.Option(
-            "--lines", "--tail", metavar="N", min=1, help="Only the last lines.", show_default=False
-        ),
-    ] = None,
+    lines: LinesOption = None,
 ) -> ExitCode:
     """Print what the servers of a private LLM say.
 

@@ -15,51 +15,59 @@ from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.keys import KEY_SECONDS, until_issued
 from privatellm_cli.options import InstanceArgument, TimeoutOption, duration, on_cluster
 
+NameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="Name of the APITokenRequest (default: the instance's with a random end).",
+        show_default=False,
+    ),
+]
+
+ExpiresAfterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--expires-after",
+        metavar="DURATION",
+        callback=duration,
+        help="Such as 720h; left out: as long as the platform allows.",
+        show_default=False,
+    ),
+]
+
+RotateEveryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rotate-every",
+        metavar="DURATION",
+        callback=duration,
+        help="Replace the key by itself, such as every 168h.",
+        show_default=False,
+    ),
+]
+
+OverlapOption = Annotated[
+    str | None,
+    typer.Option(
+        "--overlap",
+        metavar="DURATION",
+        callback=duration,
+        help="How long a key that --rotate-every replaced still works.",
+        show_default=False,
+    ),
+]
+
 
 @on_cluster
 def create(  # noqa: PLR0913 - each is an option of the command
     target: Target,
     instance: InstanceArgument,
     *,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--name",
-            metavar="NAME",
-            help="Name of the APITokenRequest (default: the instance's with a random end).",
-            show_default=False,
-        ),
-    ] = None,
-    expires_after: Annotated[
-        str | None,
-        typer.Option(
-            "--expires-after",
-            metavar="DURATION",
-            callback=duration,
-            help="Such as 720h; left out: as long as the platform allows.",
-            show_default=False,
-        ),
-    ] = None,
-    rotate_every: Annotated[
-        str | None,
-        typer.Option(
-            "--rotate-every",
-            metavar="DURATION",
-            callback=duration,
-            help="Replace the key by itself, such as every 168h.",
-            show_default=False,
-        ),
-    ] = None,
-    overlap: Annotated[
-        str | None,
-        typer.Option(
-            "--overlap",
-            metavar="DURATION",
-            callback=duration,
-            help="How long a key that --rotate-every replaced still works.",
-            show_default=False,
-        ),
-    ] = None,
+    name: NameOption = None,
+    expires_after: ExpiresAfterOption = None,
+    rotate_every: RotateEveryOption = None,
+    overlap: OverlapOption = None,
     description: Annotated[
         str, typer.Option("--description", help="What the key is for.", show_default=False)
     ] = "",

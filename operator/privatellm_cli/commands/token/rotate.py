@@ -15,24 +15,28 @@ from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.keys import KEY_SECONDS
 from privatellm_cli.options import TimeoutOption, TokenNamespaceOption, on_cluster
 
+NameArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[REQUEST]",
+        help="An APITokenRequest as NAME or NAMESPACE/NAME.",
+        show_default=False,
+        autocompletion=completion.requests,
+    ),
+]
+
+EveryOption = Annotated[
+    bool,
+    typer.Option("--all", help="End every key of the platform and issue new ones instead."),
+]
+
 
 @on_cluster
 def rotate(
     target: Target,
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[REQUEST]",
-            help="An APITokenRequest as NAME or NAMESPACE/NAME.",
-            show_default=False,
-            autocompletion=completion.requests,
-        ),
-    ] = None,
+    name: NameArgument = None,
     *,
-    every: Annotated[
-        bool,
-        typer.Option("--all", help="End every key of the platform and issue new ones instead."),
-    ] = False,
+    every: EveryOption = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --all.")] = False,
     token_namespace: TokenNamespaceOption = "private-llm-tokens",  # noqa: S107 - a namespace
     env: EnvOption = False,
