@@ -48,6 +48,8 @@ class AddressPlan:
     controller_manager: int
     scheduler: int
     kubelet: int
+    kcp_apiserver: int
+    kcp: int
 
     @property
     def kubernetes_service(self) -> IPv4Address:
@@ -70,6 +72,16 @@ class AddressPlan:
         return f"https://{LOOPBACK}:{self.apiserver}"
 
     @property
+    def kcp_apiserver_url(self) -> str:
+        """Where the API server behind the kcp double is."""
+        return f"https://{LOOPBACK}:{self.kcp_apiserver}"
+
+    @property
+    def kcp_url(self) -> str:
+        """Where kcp is, for environments that have one."""
+        return f"https://{LOOPBACK}:{self.kcp}"
+
+    @property
     def internal_ports(self) -> dict[str, int]:
         """Ports by what listens there, without the edge's public one."""
         return {
@@ -80,6 +92,8 @@ class AddressPlan:
             "kube-scheduler": self.scheduler,
             "the edge's health": self.edge_internal,
             "the host node": self.kubelet,
+            "the API server behind kcp": self.kcp_apiserver,
+            "kcp": self.kcp,
         }
 
 
@@ -105,6 +119,8 @@ def plan_for(slot: int, edge_port: int | None = None) -> AddressPlan:
         controller_manager=base + 5,
         scheduler=base + 6,
         kubelet=base + 7,
+        kcp_apiserver=base + 8,
+        kcp=base + 9,
     )
 
 

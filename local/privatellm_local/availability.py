@@ -1,6 +1,6 @@
-"""Are operator and ForwardAuth service there, and how many of their replicas?
+"""Are operator, ForwardAuth service and sync agent there, and how many of their replicas?
 
-The cluster's own account of the two Deployments. It is what a cluster says, so it is believed only while
+The cluster's own account of their Deployments. It is what a cluster says, so it is believed only while
 the API server runs; whether pods are of today is asked by :mod:`privatellm_local.freshness`.
 """
 
@@ -11,12 +11,20 @@ from typing import Any
 
 from privatellm.errors import PrivateLLMError
 from privatellm.kube import KubeClient, kinds
-from privatellm_local.platform.facts import AUTHSERVER, OPERATOR, SYSTEM_NAMESPACE
+from privatellm_local.platform.facts import (
+    AUTHSERVER,
+    OPERATOR,
+    SYNC_AGENT,
+    SYSTEM_NAMESPACE,
+)
 
 Manifest = dict[str, Any]
 
 PARTS = (AUTHSERVER, OPERATOR)
 """The Deployments without which no private LLM is served."""
+
+KCP_PARTS = (SYNC_AGENT,)
+"""The Deployments without which no workspace is served."""
 
 LOOK_SECONDS = 3.0
 """How long an API server may take to answer somebody who only wants to look."""
@@ -72,12 +80,12 @@ def availability(name: str, deployment: Manifest | None) -> Availability:
     )
 
 
-async def look(kubeconfig: Path) -> tuple[Availability, ...]:
-    """Return how much there is of every part; never fails, because looking must not."""
+async def look(kubeconfig: Path, parts: tuple[str, ...] = PARTS) -> tuple[Availability, ...]:
+    """Return how much there is of each of these parts; never fails, because looking must not."""
     try:
         async with asyncio.timeout(LOOK_SECONDS), await KubeClient.connect(kubeconfig) as client:
             listing = await client.list(kinds.DEPLOYMENT, SYSTEM_NAMESPACE)
     except (PrivateLLMError, OSError, TimeoutError):
-        return tuple(Availability(name, is_known=False) for name in PARTS)
+        return tuple(Availability(name, is_known=False) for name in parts)
     found = {item["metadata"]["name"]: item for item in listing.items}
-    return tuple(availability(name, found.get(name)) for name in PARTS)
+    return tuple(availability(name, found.get(name)) for name in parts)

@@ -24,16 +24,22 @@ class Completion(BaseModel):
     supervisor: ProcessIdentity
     demo: bool
     platform: bool = True
+    kcp: bool = False
     release: str
     """Version of this distribution; another one may bring other objects."""
 
 
 def record(
-    paths: StatePaths, current: SupervisorStatus, *, demo: bool, platform: bool = True
+    paths: StatePaths,
+    current: SupervisorStatus,
+    *,
+    demo: bool,
+    platform: bool = True,
+    kcp: bool = False,
 ) -> None:
     """Remember that everything is set up."""
     done = Completion(
-        supervisor=current.supervisor, demo=demo, platform=platform, release=_release()
+        supervisor=current.supervisor, demo=demo, platform=platform, kcp=kcp, release=_release()
     )
     files.write_atomically(paths.ready_file, done.model_dump_json(by_alias=True) + "\n")
 
@@ -51,18 +57,20 @@ def read(paths: StatePaths) -> Completion | None:
     return done if done.supervisor == current.supervisor else None
 
 
-def is_complete(paths: StatePaths, *, demo: bool, platform: bool = True) -> bool:
+def is_complete(paths: StatePaths, *, demo: bool, platform: bool = True, kcp: bool = False) -> bool:
     """Return whether an ``up`` would find nothing to do.
 
     Args:
         paths: The environment.
         demo: Whether the demo is wanted.
         platform: Whether operator and ForwardAuth service are wanted.
+        kcp: Whether workspaces are wanted.
     """
     done, current = read(paths), status.read_living(paths)
     if done is None or current is None:
         return False
-    has_all = (done.demo or not demo) and (done.platform or not platform)
+    wanted = ((done.demo, demo), (done.platform, platform), (done.kcp, kcp))
+    has_all = all(there or not asked for there, asked in wanted)
     return done.release == _release() and has_all and readiness.are_ready(current)
 
 

@@ -36,6 +36,9 @@ class Running:
     answer: str | None = None
     """What the demo's model said, when the demo ran now."""
 
+    has_kcp: bool = False
+    """There are workspaces, and a customer's kubeconfig."""
+
 
 async def up(options: Options, progress: Progress) -> Running:
     """Bring an environment up and return when everything in it is ready.
@@ -51,12 +54,11 @@ async def up(options: Options, progress: Progress) -> Running:
     state.require_usable_path(options.paths)
     state.require_usable(options.paths)
     files.make_private_directory(options.paths.root)
+    options = _with_remembered(options)
     async with turn(options.paths, progress, Role.UP) as ours:
         heartbeat = Heartbeat(progress, ours.say)
         context = Context(options, heartbeat)
-        was_complete = completion.is_complete(
-            options.paths, demo=_demo(options), platform=options.platform
-        )
+        was_complete = completion.is_complete(options.paths, **_wanted(options))
         try:
             async with heartbeat.beating():
                 await _run_steps(context, steps_for(options, is_complete=was_complete))
@@ -150,12 +152,22 @@ async def _run_steps(context: Context, steps: tuple[Step, ...]) -> None:
 def _record(context: Context) -> None:
     current = status.read_living(context.paths)
     if current is not None:
-        options = context.options
-        completion.record(context.paths, current, demo=_demo(options), platform=options.platform)
+        completion.record(context.paths, current, **_wanted(context.options))
 
 
-def _demo(options: Options) -> bool:
-    return options.demo and options.platform
+def _wanted(options: Options) -> dict[str, bool]:
+    """Return what is set up in the cluster; demo and workspaces need the platform."""
+    return {
+        "platform": options.platform,
+        "demo": options.demo and options.platform,
+        "kcp": options.kcp and options.platform,
+    }
+
+
+def _with_remembered(options: Options) -> Options:
+    """Keep the workspaces of an environment that has some; they go with the environment."""
+    remembered = state.load(options.paths)
+    return replace(options, kcp=options.kcp or (remembered is not None and remembered.kcp))
 
 
 async def _clean_up(context: Context, error: BaseException) -> None:
@@ -177,4 +189,6 @@ def _running(paths: StatePaths, *, was_running: bool) -> Running:
     remembered, current = state.load(paths), status.read_living(paths)
     if remembered is None or current is None:
         raise EmbeddedError("The environment ended a moment ago: run `privatellm up` again.")
-    return Running(paths, remembered.addresses, current, was_running)
+    return Running(
+        paths, remembered.addresses, current, was_running=was_running, has_kcp=remembered.kcp
+    )

@@ -17,6 +17,7 @@ from privatellm_local.pki import inventory
 from privatellm_local.processes import holding, status
 from privatellm_local.processes.holding import Role
 from privatellm_local.processes.status import ComponentStatus, SupervisorStatus
+from privatellm_local.workspaces import names as workspaces
 
 
 class State(StrEnum):
@@ -67,7 +68,10 @@ class Overview:
     kubeconfig: Path | None
     components: tuple[Part, ...]
     platform: tuple[Availability, ...] = ()
-    """Operator and ForwardAuth service, when `up` has set them up."""
+    """Operator, ForwardAuth service and sync agent, as far as `up` has set them up."""
+
+    customer_kubeconfig: Path | None = None
+    """Of a customer's workspace, in an environment with kcp."""
 
     under_way: UnderWay | None = None
 
@@ -86,8 +90,10 @@ async def look(paths: StatePaths, now: datetime) -> Overview:
     current = status.read_living(paths)
     done = completion.read(paths)
     kubeconfig = paths.kubeconfig(inventory.ADMIN.name)
-    has_platform = done is not None and done.platform
-    platform = await availability.look(kubeconfig) if has_platform else ()
+    has_workspaces = remembered is not None and remembered.kcp
+    parts = _platform_parts(done, has_workspaces=has_workspaces)
+    platform = await availability.look(kubeconfig, parts) if parts else ()
+    customer = paths.kubeconfig(workspaces.CUSTOMER_KUBECONFIG)
     under_way = _under_way(paths)
     return Overview(
         paths=paths,
@@ -97,7 +103,14 @@ async def look(paths: StatePaths, now: datetime) -> Overview:
         components=_parts(current, now),
         platform=platform,
         under_way=under_way,
+        customer_kubeconfig=customer if has_workspaces and customer.exists() else None,
     )
+
+
+def _platform_parts(done: Completion | None, *, has_workspaces: bool) -> tuple[str, ...]:
+    if done is None or not done.platform:
+        return ()
+    return (*availability.PARTS, *(availability.KCP_PARTS if has_workspaces else ()))
 
 
 def _state(

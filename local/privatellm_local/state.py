@@ -50,6 +50,8 @@ class EnvironmentState(BaseModel):
     slot: int = Field(ge=0, lt=SLOTS, strict=True)
     edge_port: int = Field(ge=LOWEST_EDGE_PORT, le=HIGHEST_EDGE_PORT, strict=True)
     created_at: datetime
+    kcp: bool = Field(default=False, strict=True, exclude_if=lambda wanted: not wanted)
+    """It has workspaces too. Left out while it has none, so releases without them read the file."""
 
     @property
     def addresses(self) -> AddressPlan:

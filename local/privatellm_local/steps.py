@@ -25,6 +25,7 @@ from privatellm_local import (
     state,
 )
 from privatellm_local.addresses import LOOPBACK, AddressPlan, plan_for
+from privatellm_local.availability import KCP_PARTS
 from privatellm_local.build import builder
 from privatellm_local.build.builder import Programs
 from privatellm_local.controlplane import apiserver, controller_manager, etcd, scheduler
@@ -38,11 +39,14 @@ from privatellm_local.paths import CachePaths, StatePaths
 from privatellm_local.pki import inventory, store
 from privatellm_local.platform import install
 from privatellm_local.platform.facts import SYSTEM_NAMESPACE, PlatformFacts
+from privatellm_local.platform.sync_agent import sync_agent
 from privatellm_local.processes import control, specification, status
 from privatellm_local.processes.specification import ComponentSpec
 from privatellm_local.processes.status import SupervisorStatus
 from privatellm_local.progress import Progress
 from privatellm_local.state import EnvironmentState
+from privatellm_local.workspaces import components, parties, publishing
+from privatellm_local.workspaces import names as workspaces
 
 T = TypeVar("T")
 
@@ -63,6 +67,9 @@ class Options:
     demo: bool = True
     platform: bool = True
     """Without it there are a cluster, an edge and a node, for an installation by other means."""
+    kcp: bool = False
+    """With workspaces: a kcp, the sync agent, and a customer's workspace that is bound to our export."""
+
     attached: bool = False
     """The environment shall end with this process."""
 
@@ -118,7 +125,8 @@ async def check_machine(context: Context) -> str:
     """Refuse machines that cannot run the environment, before anything is written."""
     machine.require_openmp()
     if context.supervisor is None:
-        machine.require_memory(machine.RUN_MEMORY_BYTES, "The environment")
+        more = components.MEMORY_BYTES if context.options.kcp else 0
+        machine.require_memory(machine.RUN_MEMORY_BYTES + more, "The environment")
         machine.require_disk(context.paths.root, machine.RUN_DISK_BYTES, "The environment")
     return ""
 
@@ -133,7 +141,8 @@ async def choose_addresses(context: Context) -> str:
         _claim(context)
     else:
         wanted, is_running = context.options.edge_port, context.supervisor is not None
-        context.remember(with_edge_port(existing, wanted, is_running=is_running))
+        kept = with_edge_port(existing, wanted, is_running=is_running)
+        context.remember(kept.model_copy(update={"kcp": context.options.kcp}))
     context.paths.create()
     if context.supervisor is None:
         listeners.require_free(context.plan)
@@ -191,6 +200,7 @@ async def start_edge_and_node(context: Context) -> str:
             *control_plane(context),
             edge_component.component(paths, plan, edge_program.find()),
             host_node.component(paths, cache, plan),
+            *_kcp_components(context),
         ),
     )
     context.has_cluster = True
@@ -215,6 +225,27 @@ async def install_platform(context: Context) -> str:
         await install.wait_until_available(client, PLATFORM_SECONDS, context.progress.update)
         await _wait_until_fresh(context, client)
     return ""
+
+
+async def offer_in_workspaces(context: Context) -> str:
+    """Export our API in kcp, run the sync agent, and bind a customer's workspace."""
+    paths, progress = context.paths, context.progress
+    async with (
+        await KubeClient.connect(paths.kubeconfig(workspaces.ADMIN_KUBECONFIG)) as root,
+        await context.client() as client,
+    ):
+        progress.update("a provider's workspace with the export")
+        await parties.provide(root)
+        progress.update("sync agent")
+        published = await publishing.generate(paths)
+        kubeconfig = components.agent_kubeconfig(paths, context.plan)
+        manifests = sync_agent(workspaces.EXPORT, kubeconfig, published.resources)
+        await install.install_sync_agent(client, published.definition, manifests)
+        await install.wait_until_available(client, PLATFORM_SECONDS, progress.update, KCP_PARTS)
+        await _wait_until_fresh(context, client)
+        progress.update("a customer's workspace that is bound to it")
+        await parties.bind(root)
+    return str(paths.kubeconfig(workspaces.CUSTOMER_KUBECONFIG))
 
 
 async def run_demo(context: Context) -> str:
@@ -248,6 +279,8 @@ REPAIR_STEPS = (
     Step("cluster objects", prepare_cluster),
 )
 
+KCP_STEPS = (Step("workspaces", offer_in_workspaces),)
+
 DEMO_STEPS = (Step("demo", run_demo),)
 
 
@@ -259,11 +292,11 @@ def steps_for(options: Options, *, is_complete: bool = False) -> tuple[Step, ...
         is_complete: Everything was set up and every process is well. What is in the cluster is brought
             back all the same, because anybody with a kubeconfig may have changed it.
     """
-    if is_complete:
-        return (*REPAIR_STEPS, *(PLATFORM_STEPS if options.platform else ()))
+    cluster = REPAIR_STEPS if is_complete else CLUSTER_STEPS
     if not options.platform:
-        return CLUSTER_STEPS
-    return (*CLUSTER_STEPS, *PLATFORM_STEPS, *(DEMO_STEPS if options.demo else ()))
+        return cluster
+    demonstration = DEMO_STEPS if options.demo and not is_complete else ()
+    return (*cluster, *PLATFORM_STEPS, *(KCP_STEPS if options.kcp else ()), *demonstration)
 
 
 def control_plane(context: Context) -> tuple[ComponentSpec, ...]:
@@ -275,6 +308,12 @@ def control_plane(context: Context) -> tuple[ComponentSpec, ...]:
         controller_manager.component(paths, plan, programs.controller_manager),
         scheduler.component(paths, plan, programs.scheduler),
     )
+
+
+def _kcp_components(context: Context) -> tuple[ComponentSpec, ...]:
+    if not context.options.kcp:
+        return ()
+    return components.components(context.paths, context.plan, context.programs.apiserver)
 
 
 def platform_facts(plan: AddressPlan, models: tuple[dict[str, Any], ...]) -> PlatformFacts:
@@ -339,7 +378,12 @@ def _claim(context: Context) -> None:
     def remember(slot: int) -> None:
         addresses = plan_for(slot, edge_port)
         context.remember(
-            EnvironmentState(slot=slot, edge_port=addresses.edge, created_at=datetime.now(UTC))
+            EnvironmentState(
+                slot=slot,
+                edge_port=addresses.edge,
+                created_at=datetime.now(UTC),
+                kcp=context.options.kcp,
+            )
         )
 
     slots.claim(context.options.cache, context.paths, remember, with_edge=edge_port is None)

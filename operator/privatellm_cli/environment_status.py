@@ -1,5 +1,6 @@
 """How the embedded environment is, for people and for programs; needs the ``local`` extra."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ def as_document(seen: Overview) -> dict[str, Any]:
         "apiServer": seen.plan.apiserver_url if seen.plan else None,
         "serviceCIDR": str(seen.plan.service_cidr) if seen.plan else None,
         "podCIDR": str(seen.plan.pod_cidr) if seen.plan else None,
+        "customerKubeconfig": str(seen.customer_kubeconfig) if seen.customer_kubeconfig else None,
         "command": _command(seen.under_way),
         "components": [
             {
@@ -52,6 +54,7 @@ def text(seen: Overview) -> str:
             f"{seen.state} in {seen.paths.root}",
             *_under_way(seen.under_way),
             *_tables(seen),
+            *_workspaces(seen),
             *(f"{name} {trouble}" for name, trouble in _troubles(seen)),
             *(_REMEDY if seen.state is State.DEGRADED else ()),
         )
@@ -80,6 +83,12 @@ def _tables(seen: Overview) -> Iterator[str]:
     if seen.platform:
         yield ""
         yield grid([["PLATFORM", "STATE", "READY"], *map(_platform_row, seen.platform)])
+
+
+def _workspaces(seen: Overview) -> Iterator[str]:
+    if seen.customer_kubeconfig is not None:
+        yield ""
+        yield f"A customer's workspace: KUBECONFIG={shlex.quote(str(seen.customer_kubeconfig))}"
 
 
 def _component_row(part: Part) -> list[str]:

@@ -8,6 +8,7 @@ from privatellm_local.demo.question import QUESTION, curl_line
 from privatellm_local.environment import Running
 from privatellm_local.progress import Progress
 from privatellm_local.steps import Options
+from privatellm_local.workspaces.names import CUSTOMER_KUBECONFIG
 
 
 async def bring_up(options: Options, progress: Progress) -> None:
@@ -32,12 +33,23 @@ async def _summary(running: Running, what: str) -> str:
             f"  edge          {plan.edge_url}",
             f"  kubernetes    {plan.apiserver_url}",
             f"  state         {paths.root}",
+            *_workspaces(running),
             "",
             *demonstration,
             f'Use it from a shell:  eval "$({invocation.command(paths, "env")})"',
             f"Look at it:           {invocation.command(paths, 'status')}",
             f"Stop it:              {invocation.command(paths, 'down')}",
         )
+    )
+
+
+def _workspaces(running: Running) -> tuple[str, ...]:
+    if not running.has_kcp:
+        return ()
+    customer = running.paths.kubeconfig(CUSTOMER_KUBECONFIG)
+    return (
+        f"  kcp           {running.plan.kcp_url}",
+        f"  workspace     {customer} (KUBECONFIG of a customer)",
     )
 
 

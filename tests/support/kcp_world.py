@@ -258,6 +258,18 @@ async def create_workspace(parent: KubeClient, name: str) -> str:
     return await eventually(ready, what=f"the workspace {name}")
 
 
+async def gone(world: World, workspace: Workspace, agent: Agent) -> None:
+    """Delete a workspace and wait until the agent sees that it is gone."""
+    name = workspace.path.removeprefix("root:")
+    await world.admin.delete(WORKSPACE, name)
+
+    async def out_of_sight() -> bool:
+        known = [one.world.knows(workspace.cluster) for one in agent.manager.synchronizers]
+        return known == [False]
+
+    await eventually(out_of_sight, what="the end of the workspace", within=40)
+
+
 @asynccontextmanager
 async def running_double(servers: Servers) -> AsyncIterator[KcpDouble]:
     """Run the double in front of its API server."""

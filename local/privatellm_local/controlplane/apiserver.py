@@ -24,36 +24,43 @@ def component(paths: StatePaths, plan: AddressPlan, program: Path) -> ComponentS
         name=NAME,
         argv=(
             str(program),
-            *_serving(paths, plan),
-            *_storage(paths, plan),
+            *serving(paths, plan.apiserver),
+            *storage(paths, plan),
             *_authentication(paths),
             *_front_proxy(paths),
             *_node_access(paths),
-            *_loopback(plan),
+            *loopback(plan),
         ),
         environment={"GOMEMLIMIT": MEMORY_LIMIT, "GOGC": "75"},
         after=(etcd.NAME,),
-        probe=Probe(
-            url=f"{plan.apiserver_url}/readyz",
-            ca_file=store.certificate_file(paths, Authority.CLUSTER),
-            cert_file=store.certificate_file(paths, "probe"),
-            key_file=store.key_file(paths, "probe"),
-        ),
+        probe=probe(paths, plan.apiserver_url),
         address=plan.apiserver_url,
     )
 
 
-def _serving(paths: StatePaths, plan: AddressPlan) -> tuple[str, ...]:
+def probe(paths: StatePaths, url: str) -> Probe:
+    """Return how an API server is asked whether it is ready."""
+    return Probe(
+        url=f"{url}/readyz",
+        ca_file=store.certificate_file(paths, Authority.CLUSTER),
+        cert_file=store.certificate_file(paths, "probe"),
+        key_file=store.key_file(paths, "probe"),
+    )
+
+
+def serving(paths: StatePaths, port: int) -> tuple[str, ...]:
+    """Return where an API server listens, and with which certificate."""
     return (
         f"--bind-address={LOOPBACK}",
-        f"--secure-port={plan.apiserver}",
+        f"--secure-port={port}",
         f"--tls-cert-file={store.certificate_file(paths, 'apiserver')}",
         f"--tls-private-key-file={store.key_file(paths, 'apiserver')}",
         "--profiling=false",
     )
 
 
-def _storage(paths: StatePaths, plan: AddressPlan) -> tuple[str, ...]:
+def storage(paths: StatePaths, plan: AddressPlan) -> tuple[str, ...]:
+    """Return how an API server reaches etcd."""
     return (
         f"--etcd-servers=https://{LOOPBACK}:{plan.etcd}",
         f"--etcd-cafile={store.certificate_file(paths, Authority.ETCD)}",
@@ -99,7 +106,8 @@ def _node_access(paths: StatePaths) -> tuple[str, ...]:
     )
 
 
-def _loopback(plan: AddressPlan) -> tuple[str, ...]:
+def loopback(plan: AddressPlan) -> tuple[str, ...]:
+    """Return what an API server must be told on a machine that may have no network."""
     return (
         f"--service-cluster-ip-range={plan.service_cidr}",
         # Said explicitly: a machine without any network has no address that could be guessed.

@@ -36,7 +36,13 @@ async def _serve(settings: KcpConfig) -> None:
     credentials = await load_credentials(settings.kubeconfig)
     async with contextlib.AsyncExitStack() as stack:
         double = await stack.enter_async_context(
-            KcpDouble(credentials, settings.table(), host=settings.host, port=settings.port)
+            KcpDouble(
+                credentials,
+                settings.table(),
+                host=settings.host,
+                port=settings.port,
+                tls=settings.tls(),
+            )
         )
         if settings.fault_port is not None:
             await _open_fault_port(stack, double, settings.fault_port)

@@ -1,8 +1,10 @@
 """What ``python -m privatellm_local.kcp --config FILE`` is told: one JSON file, read once."""
 
+import ssl
 from pathlib import Path
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from privatellm_local.errors import EmbeddedError
@@ -34,8 +36,36 @@ class KcpConfig(_Model):
     tokens: tuple[TokenConfig, ...]
     host: str = "127.0.0.1"
     port: int = 0
+    certificate: Path | None = None
+    """What it answers with, together with ``key``. Absent: HTTP, over which kubectl sends no token."""
+
+    key: Path | None = None
     fault_port: int | None = None
     """Absent: there is no fault port."""
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("certificate and key belong together; got one of them")
+        return self
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return the certificate to answer with.
+
+        Raises:
+            EmbeddedError: when it cannot be read.
+        """
+        if self.certificate is None:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except OSError as error:  # TLS failures are OSErrors too.
+            raise EmbeddedError(
+                f"The certificate {self.certificate} and the key {self.key} must fit together and be "
+                f"readable: {error}"
+            ) from error
+        return context
 
     def table(self) -> Tokens:
         """Return the token table."""

@@ -18,7 +18,7 @@ from privatellm_local.kcp.access import (
 )
 from privatellm_local.kcp.faults import Faults, Rule
 from privatellm_local.kcp.kinds import API_BINDING, API_EXPORT, API_RESOURCE_SCHEMA
-from privatellm_local.kcp.names import WILDCARD
+from privatellm_local.kcp.names import ROOT, WILDCARD
 from privatellm_local.kcp.registry import Registry
 from privatellm_local.kcp.rewriting import Inward, outward, outward_list, outward_status
 from privatellm_local.kcp.upstream import Upstream
@@ -27,6 +27,7 @@ from privatellm_local.kcp.views import Views
 
 Answer = web.StreamResponse
 
+_HEALTH = ("/livez", "/readyz")
 _PASSED_THROUGH = ("version", "openapi", "healthz", "readyz", "livez")
 
 
@@ -59,6 +60,9 @@ class Front:
         return await self._answer(request, path)
 
     async def _answer(self, request: web.Request, path: str) -> Answer:
+        if path in _HEALTH:  # As in kcp, nobody needs to say who they are to ask for it.
+            is_well = path == "/livez" or self._registry.cluster_of(ROOT) is not None
+            return web.Response(status=200 if is_well else 503, text="ok" if is_well else "no root")
         identity = self._tokens.identity(request.headers.get("Authorization", ""))
         if identity is None:
             return _refuse(401, "Unauthorized")

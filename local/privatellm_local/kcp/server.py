@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
@@ -40,9 +41,25 @@ class KcpDouble:
     """Serves kcp's API in front of one API server; use as an async context manager."""
 
     def __init__(
-        self, credentials: Credentials, tokens: Tokens, *, host: str = "127.0.0.1", port: int = 0
+        self,
+        credentials: Credentials,
+        tokens: Tokens,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        """Do nothing yet.
+
+        Args:
+            credentials: Of the API server behind it.
+            tokens: Who is who.
+            host: Address to listen on.
+            port: Port; 0 for any.
+            tls: The certificate to answer with; absent: HTTP, over which kubectl sends no token.
+        """
         self.tokens = tokens
+        self._tls = tls
         self.faults = Faults()
         self.registry = Registry()
         self._credentials = credentials
@@ -91,10 +108,10 @@ class KcpDouble:
             application, handler_cancellation=True, access_log=None, shutdown_timeout=0.1
         )
         await self._runner.setup()
-        site = web.TCPSite(self._runner, *self._bind)
+        site = web.TCPSite(self._runner, *self._bind, ssl_context=self._tls)
         await site.start()
         host, port = self._runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}"
+        self.url = f"{'https' if self._tls else 'http'}://{host}:{port}"
 
     async def _control(self, context: Context) -> None:
         while True:

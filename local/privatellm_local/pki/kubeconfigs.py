@@ -8,7 +8,7 @@ CLUSTER = "private-llm"
 
 
 def render(*, server: str, user: str, authority: str, certificate: str, key: str) -> str:
-    """Return a kubeconfig.
+    """Return a kubeconfig whose user is known by a certificate.
 
     Args:
         server: URL of the API server.
@@ -17,24 +17,29 @@ def render(*, server: str, user: str, authority: str, certificate: str, key: str
         certificate: The user's certificate, in PEM.
         key: The user's private key, in PEM.
     """
+    proof = {"client-certificate-data": _base64(certificate), "client-key-data": _base64(key)}
+    return _document(server, authority, user, proof)
+
+
+def render_with_token(*, server: str, user: str, authority: str, token: str) -> str:
+    """Return a kubeconfig whose user is known by a bearer token.
+
+    Args:
+        server: URL of the API server, with the path of a workspace where it has them.
+        user: Name of the user entry.
+        authority: The authority of the server's certificate, in PEM.
+        token: The token.
+    """
+    return _document(server, authority, user, {"token": token})
+
+
+def _document(server: str, authority: str, user: str, proof: dict[str, str]) -> str:
+    cluster = {"server": server, "certificate-authority-data": _base64(authority)}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [
-            {
-                "name": CLUSTER,
-                "cluster": {"server": server, "certificate-authority-data": _base64(authority)},
-            }
-        ],
-        "users": [
-            {
-                "name": user,
-                "user": {
-                    "client-certificate-data": _base64(certificate),
-                    "client-key-data": _base64(key),
-                },
-            }
-        ],
+        "clusters": [{"name": CLUSTER, "cluster": cluster}],
+        "users": [{"name": user, "user": proof}],
         "contexts": [{"name": CLUSTER, "context": {"cluster": CLUSTER, "user": user}}],
         "current-context": CLUSTER,
     }

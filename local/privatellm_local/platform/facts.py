@@ -8,6 +8,7 @@ SYSTEM_NAMESPACE = "private-llm-system"
 TOKEN_NAMESPACE = "private-llm-tokens"  # noqa: S105 - the name of a namespace
 OPERATOR = "private-llm-operator"
 AUTHSERVER = "private-llm-authserver"
+SYNC_AGENT = "private-llm-sync-agent"
 PLATFORM_KEY = "private-llm-platform-key"
 CATALOGUE = "private-llm-catalogue"
 FIELD_MANAGER = "privatellm-up"

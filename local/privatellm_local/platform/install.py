@@ -49,16 +49,39 @@ async def install_platform(client: KubeClient, facts: PlatformFacts, progress: P
     await _apply_all(client, workloads(facts))
 
 
-async def wait_until_available(
-    client: KubeClient, deadline_seconds: float, progress: Progress
+async def install_sync_agent(
+    client: KubeClient, definition: Manifest, manifests: tuple[Manifest, ...]
 ) -> None:
-    """Wait until operator and ForwardAuth service are available.
+    """Apply the definition of what the agent reads, and the agent.
+
+    Args:
+        client: An administrator's client.
+        definition: The CustomResourceDefinition of PublishedResource.
+        manifests: The agent's own.
+    """
+    await _install_crd(client, definition)
+    await _apply_all(client, manifests)
+
+
+async def wait_until_available(
+    client: KubeClient,
+    deadline_seconds: float,
+    progress: Progress,
+    parts: tuple[str, ...] = PARTS,
+) -> None:
+    """Wait until parts of the platform are available.
+
+    Args:
+        client: An administrator's client.
+        deadline_seconds: How long each may take.
+        progress: Told what is waited for.
+        parts: Names of the Deployments; operator and ForwardAuth service unless others are named.
 
     Raises:
         PlatformNotReadyError: when the deadline passes, with the part that is missing and how much of it
             there is.
     """
-    for name in PARTS:
+    for name in parts:
         seen = availability(name, None)
         try:
             async with asyncio.timeout(deadline_seconds):

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from privatellm_cli.display import progress_for
+from privatellm_cli.errors import UsageError
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import StateOption
 from privatellm_cli.running import InterruptedByUserError, run
@@ -28,6 +29,13 @@ def up(
             help="Leave out operator, ForwardAuth service and catalogue, to install them with Helm.",
         ),
     ] = False,
+    kcp: Annotated[
+        bool,
+        typer.Option(
+            "--kcp",
+            help="Run a kcp too, with a customer's workspace that private LLMs are ordered in. Stays.",
+        ),
+    ] = False,
     edge_port: Annotated[
         int | None,
         typer.Option(
@@ -44,6 +52,8 @@ def up(
 
     The control plane is a real one. Without --detach the command stays, and Ctrl-C stops everything.
     """
+    if kcp and no_platform:
+        raise UsageError("Workspaces need the platform: leave out --kcp or --no-platform.")
     # Needs the `local` extra, which a customer's command line does without.
     from privatellm_cli.starting import bring_up  # noqa: PLC0415
     from privatellm_local.steps import Options  # noqa: PLC0415
@@ -54,6 +64,7 @@ def up(
         edge_port=edge_port,
         demo=not no_demo,
         platform=not no_platform,
+        kcp=kcp,
         attached=not detach,
     )
     progress = progress_for()

@@ -2,25 +2,11 @@
 
 import pytest
 
-from eventually import eventually
-from kcp_world import CONFIG_MAP, NAMESPACE, Workspace, World
+from kcp_world import CONFIG_MAP, NAMESPACE, World, gone
 from privatellm.kube import Manifest
-from privatellm_local.kcp.kinds import WORKSPACE
 from privatellm_sync_agent.agent import Agent
 
 pytestmark = pytest.mark.deep
-
-
-async def gone(world: World, workspace: Workspace, agent: Agent) -> None:
-    """Delete a workspace and wait until the agent sees that it is gone."""
-    name = workspace.path.removeprefix("root:")
-    await world.admin.delete(WORKSPACE, name)
-
-    async def out_of_sight() -> bool:
-        known = [one.world.knows(workspace.cluster) for one in agent.manager.synchronizers]
-        return known == [False]
-
-    await eventually(out_of_sight, what="the end of the workspace", within=40)
 
 
 async def sweep_thrice(agent: Agent) -> None:

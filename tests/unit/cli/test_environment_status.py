@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,18 @@ def test_people_see_every_part_and_how_much_of_it_there_is() -> None:
         "PLATFORM   STATE   READY",
         "operator   ready   1 of 1",
     ]
+
+
+def test_a_customers_workspace_is_told_as_a_variable_that_can_be_pasted() -> None:
+    """Below the tables, in environments that have workspaces."""
+    kubeconfig = Path("/state/some where/customer")
+    seen = replace(_overview(State.READY, ETCD), customer_kubeconfig=kubeconfig)
+
+    assert text(seen).splitlines()[-1] == (
+        "A customer's workspace: KUBECONFIG='/state/some where/customer'"
+    )
+    assert as_document(seen)["customerKubeconfig"] == str(kubeconfig)
+    assert as_document(_overview(State.READY))["customerKubeconfig"] is None
 
 
 def test_what_is_wrong_is_said_with_the_way_out() -> None:

@@ -191,7 +191,7 @@ async def test_an_environment_is_ready_only_with_its_platform(
 ) -> None:
     """Healthy processes around an operator that was scaled to nothing serve nobody."""
 
-    async def found(_: object) -> tuple[Availability, ...]:
+    async def found(*_: object) -> tuple[Availability, ...]:
         return (operator,)
 
     monkeypatch.setattr(availability, "look", found)
