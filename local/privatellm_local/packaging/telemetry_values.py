@@ -19,7 +19,7 @@ class ServiceMonitor(Group):
     """Scraping by the Prometheus operator."""
 
     enabled: bool = False
-    """Render ServiceMonitors; the cluster must have the kind."""
+    """Render ServiceMonitors, and a PodMonitor for a bundled edge; the cluster must have these kinds."""
 
     interval: Duration = "30s"
     """How often metrics are read."""

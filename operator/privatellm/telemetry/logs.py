@@ -30,6 +30,8 @@ _STORED_TOKEN = re.compile(
 )
 """A token in base64, which is how a Secret holds it; six characters do not depend on what follows."""
 
+_HEADS = ("timestamp", "level", "event")
+
 EventDict = MutableMapping[str, Any]
 
 
@@ -65,6 +67,7 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
             foreign_pre_chain=[*shared, _add_logger_name],
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _heads_first,
                 _renderer(log_format),
             ],
         )
@@ -83,6 +86,11 @@ class _RedactingFormatter(structlog.stdlib.ProcessorFormatter):
     @override
     def format(self, record: logging.LogRecord) -> str:
         return without_secrets(super().format(record))
+
+
+def _heads_first(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Begin a line with when, how bad and what, for who reads JSON without a tool."""
+    return {name: event[name] for name in _HEADS if name in event} | dict(event)
 
 
 def _add_logger_name(_logger: Any, _method: str, event: EventDict) -> EventDict:

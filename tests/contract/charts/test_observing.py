@@ -131,3 +131,28 @@ def of_tracing(objects: tuple[Manifest, ...]) -> dict[str, str]:
     found = traefik.of_workload(chart_helm.one(objects, "Deployment", "private-llm-edge"))
     assert found is not None
     return {n: v for n, v in found.settings.items() if n.startswith("tracing.")}
+
+
+def test_every_part_of_a_release_is_scraped(helm: Helm) -> None:
+    """By ports that its pods have."""
+    objects = helm.template({"metrics": {"serviceMonitor": {"enabled": True}}})
+    (pods,) = chart_helm.of_kind(objects, "PodMonitor")
+    deployments = {
+        item["metadata"]["name"]: item["spec"]["template"]
+        for item in chart_helm.of_kind(objects, "Deployment")
+    }
+    (endpoint,) = pods["spec"]["podMetricsEndpoints"]
+    edge = deployments["private-llm-edge"]
+    (container,) = edge["spec"]["containers"]
+
+    assert endpoint["port"] in {port["name"] for port in container["ports"]}
+    assert pods["spec"]["selector"]["matchLabels"].items() <= edge["metadata"]["labels"].items()
+    services = {item["metadata"]["name"] for item in chart_helm.of_kind(objects, "ServiceMonitor")}
+    assert services | {pods["metadata"]["name"]} == set(deployments)
+
+
+def test_an_edge_of_the_platforms_own_is_not_scraped_by_us(helm: Helm) -> None:
+    """It has a monitor of its own."""
+    values = {"metrics": {"serviceMonitor": {"enabled": True}}, "traefik": {"enabled": False}}
+
+    assert chart_helm.of_kind(helm.template(values), "PodMonitor") == ()

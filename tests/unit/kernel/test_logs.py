@@ -143,3 +143,14 @@ def test_lines_below_the_level_are_not_written(capsys: pytest.CaptureFixture[str
     structlog.get_logger("ours").info("quiet")
 
     assert capsys.readouterr().err == ""
+
+
+def test_a_line_begins_with_when_how_bad_and_what(capsys: pytest.CaptureFixture[str]) -> None:
+    """For who reads JSON without a tool; the rest follows as it was given."""
+    configure_logging(LogFormat.JSON, "info")
+    structlog.get_logger("ours").info("something", b=1, a=2)
+    logging.getLogger("theirs").warning("else")
+
+    ours, theirs = (json.loads(line) for line in capsys.readouterr().err.splitlines())
+    assert list(ours) == ["timestamp", "level", "event", "b", "a"]
+    assert list(theirs)[:3] == ["timestamp", "level", "event"]
