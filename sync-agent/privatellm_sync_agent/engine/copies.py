@@ -30,12 +30,11 @@ from privatellm_sync_agent.objects.ownership import (
     COPY_OF,
     RELATED_PREFIX,
     marked_as_copy,
-    remote_identity,
 )
 from privatellm_sync_agent.objects.selectors import LabelSelector
 from privatellm_sync_agent.published.related import Origin
 from privatellm_sync_agent.related import names
-from privatellm_sync_agent.related.guards import is_owned
+from privatellm_sync_agent.related.guards import is_owned, is_reference_to
 from privatellm_sync_agent.related.names import Pair, Place
 
 log = structlog.get_logger(__name__)
@@ -147,18 +146,28 @@ class Carrier:
         if not self.upward or self.work.local is None:
             return True
         uid = self.work.local["metadata"]["uid"]
-        if self._is_anothers(original):
+        if self._is_anothers(original, uid):
             return False
         watch = self.rule.spec.watch
         if watch is not None and watch.by_owner is not None and not is_owned(original, uid):
             return False
         return self.rule.guard.admits(original, uid)
 
-    def _is_anothers(self, original: Manifest) -> bool:
-        """Return whether an original belongs to the copy of another object: then it is not ours to give."""
-        owners = original["metadata"].get("ownerReferences") or []
-        found = (copy for owner in owners for copy in self.work.world.copies.indexed(owner["uid"]))
-        return any(remote_identity(copy) != self.work.identity for copy in found)
+    def _is_anothers(self, original: Manifest, uid: str) -> bool:
+        """Return whether an original was made for another object: then it is not ours to give.
+
+        It names another copy as its owner, which may be gone while nobody has collected its dependents yet,
+        or it is itself what another object's customer handed down.
+        """
+        metadata, local = original["metadata"], self.work.publication.local
+        mark = (metadata.get("labels") or {}).get(COPY_OF)
+        ours = {
+            self.work.owner.copy_mark(one.spec.identifier) for one in self.work.publication.related
+        }
+        return mark not in {None, *ours} or any(
+            owner["uid"] != uid and is_reference_to(local, owner)
+            for owner in metadata.get("ownerReferences") or []
+        )
 
     async def _write(self, original: Manifest, place: Place) -> bool:
         narrowed = self.rule.guard.narrowed(original)

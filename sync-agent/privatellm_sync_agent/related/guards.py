@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 
 from privatellm.errors import InvalidObjectError
 from privatellm.kube import Manifest
+from privatellm.kube.kinds import Kind
 from privatellm_sync_agent.published.model import SpecModel
 
 PREFIX = "guard.syncagent.kcp.io/"
@@ -63,6 +64,12 @@ def is_owned(original: Manifest, uid: str) -> bool:
     """Return whether an object names the object with this UID as an owner."""
     references = original["metadata"].get("ownerReferences") or []
     return any(reference["uid"] == uid for reference in references)
+
+
+def is_reference_to(kind: Kind, reference: dict[str, Any]) -> bool:
+    """Return whether an owner reference names an object of a kind, in whatever version."""
+    group = str(reference.get("apiVersion", "")).rpartition("/")[0]
+    return (group, reference.get("kind")) == (kind.group, kind.name)
 
 
 def _parsed(key: str, text: str) -> Guard:

@@ -302,6 +302,39 @@ async def test_without_an_owner_rule_another_customers_secret_stays_where_it_is(
         assert (await mallory.client.list(SECRET)).items == ()
 
 
+async def test_what_outlives_a_customers_object_is_nobody_elses(world: World) -> None:
+    """The Secret of a copy that is gone and not collected yet, and one that acme handed down."""
+    related = {**UP, "object": {"reference": {"path": "spec.wanted"}}}
+    del related["watch"]
+    naming = {"namespace": f"shared-{world.suffix}"}
+    await world.publish(related=[related, DOWN], naming=naming)
+    async with world.agent():
+        await world.published()
+        acme, mallory = await world.customer("acme"), await world.customer("mallory")
+        await acme.create(SECRET, "password", "default", stringData={"word": "acmes"})
+        for name in ("gone", "stays"):
+            await acme.create(world.kind, name, "default", spec={"passwordSecret": "password"})
+            copy = await world.copy_of(acme, name)
+            await give_secret(world, copy, f"of-{name}", data=encoded(key="acme"))
+        await acme.client.delete(world.kind, "gone", "default")
+
+        async def ended() -> bool:
+            return await acme.client.get(world.kind, "gone", "default") is None
+
+        await eventually(ended, what="the end of acme's object")
+        for wanted in ("of-gone", "of-stays", "password"):
+            await mallory.create(world.kind, wanted, "default", spec={"wanted": wanted})
+            await world.copy_of(mallory, wanted)
+            body = {"spec": {"again": 1}}
+            await mallory.client.patch(world.kind, wanted, "default", body)
+
+            async def passed(name: str = wanted) -> bool:
+                return bool((await world.copy_of(mallory, name))["spec"].get("again"))
+
+            await eventually(passed, what="another pass over mallory's object")
+        assert (await mallory.client.list(SECRET)).items == ()
+
+
 async def test_a_guard_lets_only_documented_keys_through(world: World) -> None:
     """And an original that its copy does not control is no original."""
     guard = '{"keys": ["key"], "controlled": true}'
