@@ -43,6 +43,7 @@ def make_server(app: Any) -> Server:
     return Server(
         uvicorn.Config(
             app,
+            interface="asgi3",
             loop="uvloop",
             http="httptools",
             ws="none",

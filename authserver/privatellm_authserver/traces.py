@@ -8,11 +8,11 @@ spans of a second are limited.
 
 Nothing of this is there when nobody wants traces: the application and its audit log are then the plain
 ones, and the hot path has no branch for it. When it is there, a request without a kept trace costs one look
-for one header, and the span of a kept one is written after its answer.
+for one header and goes to the plain application, and the span of a kept one is written after its answer.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Final
 
 import structlog
@@ -36,6 +36,8 @@ TRACEPARENT: Final = b"traceparent"
 
 _KEPT: Final = frozenset(b"%x" % digit for digit in range(1, 16, 2))
 """How the header of a kept trace ends: its last bit is set. A look at it spares the others a parse."""
+
+_NO_TRACE: Final = TraceIdentity(1, 1)
 
 SPANS_PER_SECOND: Final = 100.0
 """Spans a second and worker; what is above is not written, and its trace lacks our part."""
@@ -65,63 +67,71 @@ class TracingAudit:
         """Stand in front of an audit log.
 
         Args:
-            audit: Writes the lines; those of a kept trace carry its id.
+            audit: Writes the lines; these carry the trace's id.
         """
         self._audit = audit
-        self.at_hand: _Decided | None = None
+        self.at_hand = _Decided(_NO_TRACE)
         """The request that is being decided. Between a request's arrival and its audit line nothing waits,
         so there is one at most."""
 
     def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment) -> None:
         """Note that a request was let in."""
-        decided = self.at_hand
-        if decided is None:
-            self._audit.allowed(allowed, facts, now)
-            return
         details = {
             "private_llm.key_id": allowed.key_id.decode(),
             "private_llm.instance.slug": allowed.instance.slug.decode(),
             "k8s.namespace.name": allowed.instance.namespace,
         }
-        decided.end(ALLOWED_LABEL, details)
-        with structlog.contextvars.bound_contextvars(trace_id=decided.parent.trace_hex):
+        self.at_hand.end(ALLOWED_LABEL, details)
+        with structlog.contextvars.bound_contextvars(trace_id=self.at_hand.parent.trace_hex):
             self._audit.allowed(allowed, facts, now)
 
     def denied(self, reason: Reason, facts: RequestFacts, now: Moment) -> None:
         """Note that a request was turned away."""
-        decided = self.at_hand
-        if decided is None:
-            self._audit.denied(reason, facts, now)
-            return
-        decided.end(reason.value, {})
-        with structlog.contextvars.bound_contextvars(trace_id=decided.parent.trace_hex):
+        self.at_hand.end(reason.value, {})
+        with structlog.contextvars.bound_contextvars(trace_id=self.at_hand.parent.trace_hex):
             self._audit.denied(reason, facts, now)
 
 
 class TracedApp:
-    """The application with a span for each decision of a kept trace."""
+    """Two applications over one index: requests of kept traces go to the one that notes decisions."""
 
     def __init__(
-        self, app: VerifyApp, audit: TracingAudit, spans: SpanSink, limit: RateLimit
+        self,
+        plain: VerifyApp,
+        traced: VerifyApp,
+        audit: TracingAudit,
+        spans: SpanSink,
+        limit: RateLimit,
     ) -> None:
         """Put the parts together.
 
         Args:
-            app: Decides and answers; its audit log is ``audit``.
+            plain: Serves all other requests, as it does where nobody wants traces.
+            traced: Serves requests of kept traces; its audit log is ``audit``.
             audit: Notes decisions.
             spans: Where spans go.
             limit: How many.
         """
-        self._app = app
+        self._plain = plain
+        self._traced = traced
         self._audit = audit
         self._spans = spans
         self._limit = limit
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one ASGI connection scope."""
-        decided = self._audit.at_hand = _kept(scope)
-        await self._app(scope, receive, send)
-        if decided is not None and decided.ended and self._limit.admits(time.monotonic()):
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve one ASGI connection scope; must be awaited at once.
+
+        No coroutine of our own: a request without a kept trace then costs no frame more than without us.
+        """
+        decided = _kept(scope)
+        if decided is None:
+            return self._plain(scope, receive, send)
+        return self._serve(decided, scope, receive, send)
+
+    async def _serve(self, decided: _Decided, scope: Scope, receive: Receive, send: Send) -> None:
+        self._audit.at_hand = decided
+        await self._traced(scope, receive, send)
+        if decided.ended and self._limit.admits(time.monotonic()):
             span = SpanRecord(
                 "verify", decided.began, decided.ended, decided.attributes, is_server=True
             )

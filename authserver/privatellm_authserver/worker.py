@@ -104,11 +104,12 @@ def build_app(
 ) -> VerifyApp | TracedApp:
     """Return the application; without a sink of spans it knows nothing of traces."""
     reader, audit = FactReader(settings.public_host), AuditLog(settings.audit_lines_per_second)
+    plain = VerifyApp(reader, index, meter, audit)
     if spans is None:
-        return VerifyApp(reader, index, meter, audit)
+        return plain
     tracing = TracingAudit(audit)
-    app = VerifyApp(reader, index, meter, tracing)
-    return TracedApp(app, tracing, spans, RateLimit(SPANS_PER_SECOND))
+    traced = VerifyApp(reader, index, meter, tracing)
+    return TracedApp(plain, traced, tracing, spans, RateLimit(SPANS_PER_SECOND))
 
 
 async def work(

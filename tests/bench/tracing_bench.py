@@ -71,10 +71,10 @@ def main() -> None:
         world.index.confirm(clocks.uptime())
         key = world.key()
         settings = Settings(public_host=PUBLIC_HOST, platform_key_file=Path("/not/read/here"))
-        audit = TracingAudit(AuditLog())
-        traced = TracedApp(
-            VerifyApp(world.reader, world.index, Meter(), audit), audit, spans, RateLimit(1e9)
-        )
+        log = AuditLog()
+        audit = TracingAudit(log)
+        plain, noting = (VerifyApp(world.reader, world.index, Meter(), one) for one in (log, audit))
+        traced = TracedApp(plain, noting, audit, spans, RateLimit(1e9))
         apps = {
             "off": build_app(settings, world.index, Meter(), None),
             "plain": VerifyApp(world.reader, world.index, Meter(), AuditLog()),

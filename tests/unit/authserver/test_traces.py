@@ -44,9 +44,13 @@ class Check:
 
     def __init__(self, spans_per_second: float = 1e9) -> None:
         self.world, self.spans = World(), Spans()
-        audit = TracingAudit(AuditLog())
-        app = VerifyApp(self.world.reader, self.world.index, Meter(), audit, uptime=lambda: UPTIME)
-        self.app = TracedApp(app, audit, self.spans, RateLimit(spans_per_second))
+        log, meter = AuditLog(), Meter()
+        audit = TracingAudit(log)
+        plain, traced = (
+            VerifyApp(self.world.reader, self.world.index, meter, one, uptime=lambda: UPTIME)
+            for one in (log, audit)
+        )
+        self.app = TracedApp(plain, traced, audit, self.spans, RateLimit(spans_per_second))
 
     async def ask(self, key: Key, *traceparents: bytes, path: str = "/auth/verify") -> int:
         """Ask as Traefik does and return the status."""
