@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privatellm.errors import InvalidObjectError
+from privatellm.kube.kinds import LLM_INSTANCE
 from privatellm_sync_agent.naming.names import IllegalNameError
 from privatellm_sync_agent.published import defaults
 from privatellm_sync_agent.published.related import RelatedResource
-from privatellm_sync_agent.related.guards import Guard, guards_of
+from privatellm_sync_agent.related.guards import Guard, guards_of, is_reference_to
 from privatellm_sync_agent.related.names import (
     Pair,
     Place,
@@ -185,3 +186,22 @@ def test_a_guard_that_cannot_be_read_stops_the_copying(text: str) -> None:
     """Without its guard nothing may travel."""
     with pytest.raises(InvalidObjectError):
         guards_of({"metadata": {"annotations": {"guard.syncagent.kcp.io/x": text}}})
+
+
+@pytest.mark.parametrize(
+    ("api_version", "name", "expected"),
+    [
+        ("llm.privatellms.msp/v1alpha1", "LLMInstance", True),
+        ("llm.privatellms.msp/v2", "LLMInstance", True),
+        ("llm.privatellms.msp/v1alpha1", "APITokenRequest", False),
+        ("v1", "LLMInstance", False),
+        ("", "LLMInstance", False),
+    ],
+)
+def test_an_owner_is_of_a_kind_in_whatever_version(
+    api_version: str, name: str, expected: bool
+) -> None:
+    """A copy whose version changed still belongs to whom it was made for."""
+    reference = {"apiVersion": api_version, "kind": name, "uid": "u"}
+
+    assert is_reference_to(LLM_INSTANCE, reference) is expected
