@@ -47,6 +47,7 @@ docs: install-dev ## Build the documentation as a web site in build/site
 bench: install-dev ## Measure edge and operator against their limits and print the ratios
 	$(BIN)/python tests/bench/verify_bench.py --json build/bench/verify.json
 	$(BIN)/python tests/bench/revocation_bench.py --json build/bench/revocation.json
+	$(BIN)/python tests/bench/tracing_bench.py
 	$(BIN)/python tests/bench/reconcile_bench.py --json build/bench/reconcile.json
 	$(BIN)/python tests/bench/reconcile_bench.py --instances 1000 --rounds 1 --json build/bench/reconcile-1000.json
 	$(BIN)/python tests/bench/page.py build/bench docs/reference/measurements.md

@@ -8,9 +8,6 @@ in batches and drops them when too many wait: a slow or absent collector costs n
 Attributes are searched for secrets like log lines are, whatever the rule that nobody puts one there.
 """
 
-# OpenTelemetry is a namespace package, into which the project's mypy settings do not look.
-# mypy: ignore-errors
-
 import threading
 from collections.abc import Mapping
 from typing import Final, Self
