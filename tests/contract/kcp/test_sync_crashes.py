@@ -1,5 +1,6 @@
 """The agent dies at every single write of an object's life; the next one ends in the same world."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from kcp_clusters import Servers
 from kcp_crash import Death, MortalClient, arm, disarm
 from kcp_world import SECRET, Workspace, World
 from privatellm.kube import Manifest
+from privatellm.kube.kinds import ROLE_BINDING
 from privatellm_sync_agent.objects.ownership import finalizer_of
 
 pytestmark = pytest.mark.deep
@@ -22,8 +24,16 @@ RELATED: dict[str, Any] = {
     "watch": {"byOwner": {}},
     "object": {"reference": {"path": "metadata.name"}},
 }
-WRITES_OF_A_CREATION = 6
-"""Finalizer, namespace (and the copy that needed it), copy, status, Secret, annotation."""
+GRANT = {
+    "onboard.syncagent.kcp.io/operator": json.dumps(
+        {"clusterRole": "view", "serviceAccount": "default/operator"}
+    )
+}
+CREATIONS = [
+    *(pytest.param(at, GRANT, id=f"{at} of 7 with a grant") for at in range(1, 8)),
+    *(pytest.param(at, {}, id=f"{at} of 6") for at in range(1, 7)),
+]
+"""Finalizer, namespace (and what is granted in it), copy, status, Secret, annotation."""
 
 WRITES_OF_A_DELETION = 3
 """Secret, copy, finalizer."""
@@ -75,12 +85,12 @@ async def complete(world: World, acme: Workspace, name: str) -> Manifest:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("at", range(1, WRITES_OF_A_CREATION + 1))
+@pytest.mark.parametrize(("at", "grant"), CREATIONS)
 async def test_an_object_is_complete_whichever_write_was_the_last(
-    world: World, mortal: MortalClient, at: int, after: bool
+    world: World, mortal: MortalClient, at: int, grant: dict[str, str], after: bool
 ) -> None:
-    """One copy, one Secret, one finalizer, whatever was left half done."""
-    await publish(world)
+    """One copy, one Secret, one finalizer, and what is granted, whatever was left half done."""
+    await publish(world, grant)
     async with world.agent():
         await world.published()
         acme = await world.customer()
@@ -93,7 +103,9 @@ async def test_an_object_is_complete_whichever_write_was_the_last(
     async with world.agent():
         await provide(world, acme, "x")
         await complete(world, acme, "x")
-        assert len(await world.copies()) == 1
+        (copy,) = await world.copies()
+        listing = await world.service.list(ROLE_BINDING, copy["metadata"]["namespace"])
+        assert [one["metadata"]["name"] for one in listing.items] == (["view"] if grant else [])
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -102,7 +114,7 @@ async def test_an_object_ends_whichever_write_was_the_last(
     world: World, mortal: MortalClient, at: int, after: bool
 ) -> None:
     """No copy, no Secret and no finalizer is left behind."""
-    await publish(world)
+    await publish(world, {})
     async with world.agent():
         await world.published()
         acme = await world.customer()
@@ -128,12 +140,12 @@ async def test_an_object_ends_whichever_write_was_the_last(
         await eventually(ended, what="the end of everything")
 
 
-async def publish(world: World) -> None:
+async def publish(world: World, grant: dict[str, str]) -> None:
     naming = {
         "name": "{{ .Object.metadata.name }}",
         "namespace": "{{ .ClusterName }}-{{ sha3short .Object.metadata.namespace 12 }}",
     }
-    await world.publish(related=[RELATED], naming=naming)
+    await world.publish(related=[RELATED], naming=naming, annotations=grant)
 
 
 async def dead(death: Death) -> bool:
