@@ -11,6 +11,7 @@ Usage: ``python3 local/bootstrap.py {demo,dev}``
 import hashlib
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +39,10 @@ def main(wish: str) -> None:
     if is_made_by_this_python() and any(stamp_of(name).exists() for name in SUPERSETS[wish]):
         return
     pip = pip_of_environment()
-    sys.stderr.write(f"Installing the {wish} requirements into {VENV.name} ...\n")
+    count = (REQUIREMENTS / f"{wish}.txt").read_text(encoding="utf-8").count("==")
+    sys.stderr.write(
+        f"Installing {count} packages for {wish} into {VENV.name}; that takes a minute or two ...\n"
+    )
     for stamp in VENV.glob("installed-*"):
         stamp.unlink()
     locked = ["--require-hashes", "--only-binary=:all:"]
@@ -98,3 +102,6 @@ if __name__ == "__main__":
             sys.stderr.write(f"{VENV.name}/bin/privatellm is installed.\n")
     except (BootstrapError, OSError) as error:
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.stderr.write("\nInterrupted; run it again to go on.\n")
+        sys.exit(128 + signal.SIGINT)
