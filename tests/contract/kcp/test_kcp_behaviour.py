@@ -97,19 +97,27 @@ async def make(
 
 
 @pytest.fixture
-async def kcp(request: pytest.FixtureRequest) -> AsyncIterator[Kcp]:
+def behind(request: pytest.FixtureRequest) -> Servers | None:
+    """The API servers of the double; none where there is a real kcp. They start outside of any loop."""
+    if "KCP_KUBECONFIG" in os.environ:
+        return None
+    servers: Servers = request.getfixturevalue("api_servers")
+    return servers
+
+
+@pytest.fixture
+async def kcp(behind: Servers | None) -> AsyncIterator[Kcp]:
     """A kcp, real or not, with an export of a kind that nobody else has."""
-    if real := os.environ.get("KCP_KUBECONFIG"):
-        async with await KubeClient.connect(Path(real)) as admin:
+    if behind is None:
+        async with await KubeClient.connect(Path(os.environ["KCP_KUBECONFIG"])) as admin:
             yield await provide(admin, admin.server.removesuffix("/clusters/root"))
         return
-    servers: Servers = request.getfixturevalue("api_servers")
     async with (
-        running_double(servers) as double,
+        running_double(behind) as double,
         KubeClient(credentials(f"{double.url}/clusters/root", ADMIN)) as admin,
     ):
         yield await provide(admin, double.url)
-    await hide_all(servers)
+    await hide_all(behind)
 
 
 async def provide(admin: KubeClient, base: str) -> Kcp:
