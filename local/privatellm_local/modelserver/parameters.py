@@ -185,12 +185,12 @@ def start_server(library: ModuleType, parameters: CommonParams) -> Server:
     to probes then.
 
     Raises:
-        ModelServerError: llama.cpp refused; its own log lines above say why.
+        ModelServerError: llama.cpp refused; its own log lines say why.
     """
     try:
         return library.Server(parameters)
     except RuntimeError as error:
         raise ModelServerError(
             f"llama.cpp could not start with {parameters.model.path}: {error} "
-            "Its log lines above name the cause."
+            "Its own log lines name the cause."
         ) from error
