@@ -31,10 +31,13 @@ class Running:
     plan: AddressPlan
     supervisor: SupervisorStatus
     was_running: bool
-    """There was nothing to do."""
+    """Every process was there and well."""
 
     answer: str | None = None
-    """What the demo's model said, when the demo ran now."""
+    """What the demo's model said, when it was asked."""
+
+    is_demo_stopped: bool = False
+    """The demo was not asked, because its user has stopped it."""
 
     has_kcp: bool = False
     """There are workspaces, and a customer's kubeconfig."""
@@ -67,7 +70,11 @@ async def up(options: Options, progress: Progress) -> Running:
             raise
         if not was_complete:
             _record(context)
-    return replace(_running(options.paths, was_running=was_complete), answer=context.answer)
+    return replace(
+        _running(options.paths, was_running=was_complete),
+        answer=context.answer,
+        is_demo_stopped=context.is_demo_stopped,
+    )
 
 
 @dataclass(frozen=True, slots=True)

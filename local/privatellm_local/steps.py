@@ -86,6 +86,7 @@ class Context:
         self.has_cluster = False
         self.models: tuple[dict[str, Any], ...] = ()
         self.answer: str | None = None
+        self.is_demo_stopped = False
         self._state: EnvironmentState | None = None
         self._programs: Programs | None = None
 
@@ -254,6 +255,9 @@ async def run_demo(context: Context) -> str:
     kubeconfig = context.paths.kubeconfig(inventory.ADMIN.name)
     async with await KubeClient.connect(kubeconfig) as client:
         credentials = await demo.order_demo(client, progress.update, DEMO_SECONDS)
+    if credentials is None:
+        context.is_demo_stopped = True
+        return "stopped by its user"
     progress.update("asking the model a question")
     context.answer = await demo.ask(credentials, QUESTION)
     return ""
@@ -290,12 +294,12 @@ def steps_for(options: Options, *, is_complete: bool = False) -> tuple[Step, ...
     Args:
         options: What the user asked for.
         is_complete: Everything was set up and every process is well. What is in the cluster is brought
-            back all the same, because anybody with a kubeconfig may have changed it.
+            back all the same, because anybody with a kubeconfig may have changed it; so is the demo.
     """
     cluster = REPAIR_STEPS if is_complete else CLUSTER_STEPS
     if not options.platform:
         return cluster
-    demonstration = DEMO_STEPS if options.demo and not is_complete else ()
+    demonstration = DEMO_STEPS if options.demo else ()
     return (*cluster, *PLATFORM_STEPS, *(KCP_STEPS if options.kcp else ()), *demonstration)
 
 

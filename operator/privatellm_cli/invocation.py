@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from privatellm_local.paths import StatePaths, state_paths
+from privatellm_local.pki import inventory
 
 
 def command(paths: StatePaths, *arguments: str) -> str:
@@ -18,6 +19,18 @@ def command(paths: StatePaths, *arguments: str) -> str:
     """
     state = [] if paths == state_paths(None) else ["--state", str(paths.root)]
     return shlex.join([_program(), *arguments, *state])
+
+
+def in_cluster(paths: StatePaths, *arguments: str) -> str:
+    """Return a command line for the cluster of the same environment, as :func:`command` does.
+
+    Args:
+        paths: The environment; its kubeconfig is named unless it is the default one's.
+        arguments: The subcommand and its arguments.
+    """
+    kubeconfig = str(paths.kubeconfig(inventory.ADMIN.name))
+    cluster = [] if paths == state_paths(None) else ["--kubeconfig", kubeconfig]
+    return shlex.join([_program(), *arguments, *cluster])
 
 
 def _program() -> str:

@@ -4,6 +4,7 @@ import typer
 
 from privatellm_cli import exports, invocation
 from privatellm_local import environment
+from privatellm_local.demo import names
 from privatellm_local.demo.question import QUESTION, curl_line
 from privatellm_local.environment import Running
 from privatellm_local.progress import Progress
@@ -25,7 +26,6 @@ async def bring_up(options: Options, progress: Progress) -> None:
 async def _summary(running: Running, what: str) -> str:
     paths, plan = running.paths, running.plan
     headline = f"{what} is {'already running' if running.was_running else 'ready'}."
-    demonstration = await _demonstration(running) if running.answer is not None else ()
     return "\n".join(
         (
             headline,
@@ -35,7 +35,7 @@ async def _summary(running: Running, what: str) -> str:
             f"  state         {paths.root}",
             *_workspaces(running),
             "",
-            *demonstration,
+            *await _demonstration(running),
             f'Use it from a shell:  eval "$({invocation.command(paths, "env")})"',
             f"Look at it:           {invocation.command(paths, 'status')}",
             f"Stop it:              {invocation.command(paths, 'down')}",
@@ -54,6 +54,12 @@ def _workspaces(running: Running) -> tuple[str, ...]:
 
 
 async def _demonstration(running: Running) -> tuple[str, ...]:
+    if running.is_demo_stopped:
+        scale = ("scale", f"{names.NAMESPACE}/{names.INSTANCE}", "--replicas", "1")
+        start = invocation.in_cluster(running.paths, *scale)
+        return (f"The demo is stopped; start it with `{start}`.", "")
+    if running.answer is None:
+        return ()
     return (
         f"Question: {QUESTION}",
         f"Answer:   {running.answer}",

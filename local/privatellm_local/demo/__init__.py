@@ -6,7 +6,7 @@ Python package, so nothing is downloaded but from a package index; Gemma's terms
 
 What it deliberately does not do: it never talks to the model server directly, it makes no objects that
 a customer would not make, and it repairs nothing; what is wrong is said in the words of the objects'
-conditions.
+conditions. It does not start what its user has stopped either.
 
 Modules: ``model`` (the file and its catalogue entry), ``order`` (apply and wait), ``verdict`` (pure: what
 an object's state means for the order), ``question`` (ask, and the line for a person to paste).

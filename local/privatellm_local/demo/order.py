@@ -2,7 +2,7 @@
 
 Waiting is watching. The first thing that is seen may be left over from an earlier run of the
 environment, and a failure may heal (a server that restarts), so an object that is broken gets a moment to
-change before the order is given up.
+change before the order is given up. An instance that its user has scaled to nothing is left as it is.
 """
 
 import asyncio
@@ -44,8 +44,10 @@ async def order_demo(
     progress: Callable[[str], None],
     deadline_seconds: float,
     patience_seconds: float = PATIENCE_WITH_FAILURE_SECONDS,
-) -> DemoCredentials:
+) -> DemoCredentials | None:
     """Order the demo's instance and key, wait until both are ready, and read the Secret.
+
+    Nothing is waited for, and ``None`` returned, when the instance's user has stopped it.
 
     Args:
         client: Acts as the customer.
@@ -59,6 +61,8 @@ async def order_demo(
     """
     for manifest in manifests():
         await client.apply(kinds.kind_of(manifest), manifest, field_manager=FIELD_MANAGER)
+    if await _is_stopped(client):
+        return None
     waiting = _Waiting(client, progress, patience_seconds)
     try:
         async with asyncio.timeout(deadline_seconds):
@@ -93,6 +97,12 @@ def manifests() -> tuple[dict[str, Any], ...]:
             "spec": {"instanceName": names.INSTANCE, "description": "the demo's own key"},
         },
     )
+
+
+async def _is_stopped(client: KubeClient) -> bool:
+    instance = await client.get(kinds.LLM_INSTANCE, names.INSTANCE, names.NAMESPACE)
+    # The order names no number, so applying it keeps the one that the user has chosen.
+    return instance is not None and instance["spec"].get("replicas") == 0
 
 
 class _Waiting:

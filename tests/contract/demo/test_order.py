@@ -97,6 +97,20 @@ async def test_ordering_again_changes_nothing(client: KubeClient) -> None:
     assert await client.get(kinds.LLM_INSTANCE, "demo", "demo") == before
 
 
+async def test_a_demo_that_its_user_has_stopped_is_left_stopped(client: KubeClient) -> None:
+    """Whatever the operator says of it, and for as long as nobody starts it again."""
+    order = asyncio.create_task(order_demo(client, lambda _: None, DEADLINE_SECONDS))
+    await answer(client, kinds.LLM_INSTANCE, phase="Ready")
+    stop = {"spec": {"replicas": 0}}
+    await client.patch(kinds.LLM_INSTANCE, "demo", "demo", stop, subresource="scale")
+    order.cancel()
+
+    assert await order_demo(client, lambda _: None, DEADLINE_SECONDS) is None
+    seen = await client.get(kinds.LLM_INSTANCE, "demo", "demo")
+    assert seen is not None
+    assert seen["spec"]["replicas"] == 0
+
+
 async def test_a_failed_instance_ends_the_order_with_its_condition(client: KubeClient) -> None:
     """The reason is the operator's sentence, not a time-out."""
     order = asyncio.create_task(
@@ -117,7 +131,9 @@ async def test_a_failure_that_heals_does_not_end_the_order(client: KubeClient) -
     await write_secret(client, *SECRET_KEYS)
     await answer(client, kinds.API_TOKEN_REQUEST, phase="Ready", secretName="demo-token")
 
-    assert (await order).api_key == SECRET["OPENAI_API_KEY"]
+    ordered = await order
+    assert ordered is not None
+    assert ordered.api_key == SECRET["OPENAI_API_KEY"]
 
 
 async def test_an_order_that_takes_too_long_says_what_it_waited_for(client: KubeClient) -> None:

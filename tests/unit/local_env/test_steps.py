@@ -289,8 +289,9 @@ async def test_down_asks_again_when_the_holder_had_not_signed_yet(paths: StatePa
 def test_a_complete_environment_is_repaired_in_the_cluster_only(
     paths: StatePaths, cache: CachePaths
 ) -> None:
-    """Whoever has a kubeconfig may have deleted or scaled what `up` had set up."""
+    """Whoever has a kubeconfig may have deleted what `up` had set up, or the demo."""
     repaired = steps.steps_for(Options(paths, cache), is_complete=True)
+    quick = steps.steps_for(Options(paths, cache, demo=False), is_complete=True)
     bare = steps.steps_for(Options(paths, cache, platform=False), is_complete=True)
 
     assert [step.name for step in repaired] == [
@@ -298,8 +299,10 @@ def test_a_complete_environment_is_repaired_in_the_cluster_only(
         "cluster objects",
         "models",
         "platform",
+        "demo",
     ]
     assert repaired[: len(bare)] == bare
+    assert (*quick, *steps.DEMO_STEPS) == repaired
 
 
 async def test_the_state_is_written_before_anything_else_of_a_new_environment(
