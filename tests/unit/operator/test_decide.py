@@ -11,11 +11,13 @@ from operator_objects import (
     children,
     facts,
     instance,
+    instance_manifest,
     model,
     settings,
     stored,
     world,
 )
+from privatellm.api.llm_instance import LLMInstance
 from privatellm.api.llm_model import LLMModel
 from privatellm.kube import kinds
 from privatellm_operator.reconcile.instance.checks import CHECKS, first_fault
@@ -213,6 +215,27 @@ def test_a_wrong_order_says_what_is_wrong_and_changes_nothing(
 def test_a_right_order_has_no_fault(seen: InstanceWorld) -> None:
     """An empty reference to a cluster means none, and bounds include themselves."""
     assert first_fault(seen, CapSettings(max_instances=2)) is None
+
+
+@pytest.mark.parametrize(
+    ("accepted", "served", "reason"),
+    [
+        ("True", "tinyllama", None),
+        ("False", "tinyllama", Reason.MODEL_LEAVES),
+        ("True", "another", Reason.MODEL_LEAVES),
+    ],
+)
+def test_a_user_of_a_leaving_model_stays_one_when_its_children_are_deleted(
+    accepted: str, served: str, reason: Reason | None
+) -> None:
+    """What an instance was accepted with is in its status, not in its Deployment."""
+    condition = {"type": "Accepted", "status": accepted, "reason": "X", "message": "X."}
+    status = {"model": {"name": served}, "conditions": [condition]}
+    ordered = LLMInstance.parse(instance_manifest() | {"status": status})
+
+    fault = first_fault(world(ordered, served=leaving()), CapSettings())
+
+    assert (fault.reason if fault else None) == reason
 
 
 def test_each_check_has_a_reason_of_its_own() -> None:

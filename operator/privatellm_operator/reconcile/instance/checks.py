@@ -6,6 +6,8 @@ A check looks at what was gathered and returns a fault or nothing. The first fau
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from privatellm.api.llm_instance import InstanceCondition
+from privatellm.conditions import ConditionStatus, find
 from privatellm_operator.reconcile.instance.facts import InstanceWorld
 from privatellm_operator.reconcile.instance.reasons import Reason
 from privatellm_operator.reconcile.instance.wording import sentence
@@ -129,13 +131,21 @@ def claim_is_ours(world: InstanceWorld, _caps: CapSettings) -> Fault | None:
 def model_stays(world: InstanceWorld, _caps: CapSettings) -> Fault | None:
     """A model that is being removed keeps its users and takes no new ones."""
     is_going = world.model is not None and world.model.metadata.is_deleting
-    if not is_going or world.servers.applied:
+    if not is_going or world.servers.applied or _was_accepted_with_this_model(world):
         return None
     return Fault(
         Reason.MODEL_LEAVES,
         f"The model {world.instance.spec.model!r} is being removed from the catalogue and takes no new "
         "instances. Choose one that `kubectl get llmmodels` lists.",
     )
+
+
+def _was_accepted_with_this_model(world: InstanceWorld) -> bool:
+    """Whether the instance is a user already, even if somebody deleted all that it consists of."""
+    status = world.instance.status
+    accepted = find(status.conditions, InstanceCondition.ACCEPTED)
+    is_same = status.model is not None and status.model.name == world.instance.spec.model
+    return is_same and accepted is not None and accepted.status is ConditionStatus.TRUE
 
 
 CHECKS: tuple[Check, ...] = (
