@@ -33,6 +33,9 @@ USER_AGENT = "private-llm"
 REQUEST_TIMEOUT_SECONDS = 30.0
 """How long an ordinary request may take before the API server counts as gone."""
 
+CONNECT_TIMEOUT_SECONDS = 5.0
+"""How long a connection for a watch or a log may take to come about."""
+
 WATCH_TIMEOUT_SECONDS = 300
 """How long the API server keeps one watch open unless the caller asks for less."""
 
@@ -72,7 +75,11 @@ class KubeClient:
     """Talks to one API server with one identity; use as an async context manager."""
 
     def __init__(
-        self, credentials: Credentials, *, connection_limit: int = CONNECTION_LIMIT
+        self,
+        credentials: Credentials,
+        *,
+        connection_limit: int = CONNECTION_LIMIT,
+        request_timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
     ) -> None:
         """Open no connection yet.
 
@@ -80,8 +87,10 @@ class KubeClient:
             credentials: Where the API server is and who we are.
             connection_limit: Connections at the same time; 0 for no limit, which a client needs that
                 holds a watch in each of many namespaces.
+            request_timeout_seconds: How long an ordinary request may take.
         """
         self._credentials = credentials
+        self._request_timeout_seconds = request_timeout_seconds
         self._base_url: str | None = None
         self._clock = ServerClock()
         self._session = aiohttp.ClientSession(
@@ -97,10 +106,15 @@ class KubeClient:
         *,
         context: str | None = None,
         connection_limit: int = CONNECTION_LIMIT,
+        request_timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
     ) -> Self:
         """Return a client for ``kubeconfig``, for ``KUBECONFIG``, or for the cluster around this pod."""
         credentials = await load_credentials(kubeconfig, context)
-        return cls(credentials, connection_limit=connection_limit)
+        return cls(
+            credentials,
+            connection_limit=connection_limit,
+            request_timeout_seconds=request_timeout_seconds,
+        )
 
     def at(self, base_url: str) -> Self:
         """Return a client for another base URL that shares this one's connections and identity.
@@ -301,8 +315,10 @@ class KubeClient:
             "resourceVersion": resource_version,
             "timeoutSeconds": str(timeout_seconds),
         }
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=timeout_seconds + 5)
-        with failures.translated(f"watch {kind.plural}"):
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=timeout_seconds + 5
+        )
+        with failures.translated(f"watch {kind.plural}", timeout_seconds + 5):
             async with self._session.get(
                 self.server + kind.path(namespace),
                 params=query,
@@ -321,8 +337,8 @@ class KubeClient:
         Raises:
             KubernetesError: or the subclass that fits the answer.
         """
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5)
-        with failures.translated(f"GET {path}"):
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS)
+        with failures.translated(f"GET {path}", CONNECT_TIMEOUT_SECONDS):
             async with self._session.get(
                 self.server + path,
                 params=query,
@@ -348,14 +364,14 @@ class KubeClient:
             KubernetesError: or the subclass that fits the answer.
         """
         headers = {"Content-Type": content} | await self._credentials.headers()
-        with failures.translated(f"{method} {path}"):
+        with failures.translated(f"{method} {path}", self._request_timeout_seconds):
             async with self._session.request(
                 method,
                 self.server + path,
                 params=query,
                 headers=headers,
                 data=None if body is None else encoded(body),
-                timeout=aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_SECONDS),
+                timeout=aiohttp.ClientTimeout(total=self._request_timeout_seconds),
             ) as response:
                 await self._examine(response, method, path)
                 answer: Manifest = await response.json(content_type=None)

@@ -133,7 +133,13 @@ async def _from_kubeconfig(
             client_configuration=configuration,
             persist_config=False,
         )
+        chosen = loader.current_context.get("context") or {}
+        return configuration, str(chosen.get("namespace") or "")
     except (config.ConfigException, OSError, yaml.YAMLError) as error:
         raise InvalidInputError(f"The kubeconfig {joined} cannot be used: {error}") from error
-    chosen = loader.current_context.get("context") or {}
-    return configuration, str(chosen.get("namespace") or "")
+    except (TypeError, AttributeError, LookupError, ValueError) as error:
+        # The library takes whatever YAML it is given for a kubeconfig and stumbles over the rest.
+        raise InvalidInputError(
+            f"The kubeconfig {joined} cannot be used: it is no kubeconfig, or its parts are not of the "
+            f"types that one has ({error}). Check which file is named."
+        ) from error

@@ -56,16 +56,28 @@ def of_status(action: str, code: int, status: Mapping[str, Any]) -> errors.Kuber
 
 
 @contextmanager
-def translated(action: str) -> Iterator[None]:
-    """Turn transport failures inside the block into :class:`~privatellm.errors.UnavailableError`."""
+def translated(action: str, patience_seconds: float) -> Iterator[None]:
+    """Turn transport failures inside the block into :class:`~privatellm.errors.UnavailableError`.
+
+    Args:
+        action: What we tried, such as ``GET /api/v1/pods``.
+        patience_seconds: How long an answer is waited for; told when none came.
+    """
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
         # ValueError is a body cut off in the middle of its JSON.
         raise errors.UnavailableError(
-            f"{action} failed: the API server could not be reached ({error or type(error).__name__}).",
+            f"{action} failed: the API server could not be reached ({_cause(error, patience_seconds)}).",
             reason=type(error).__name__,
         ) from error
+
+
+def _cause(error: Exception, patience_seconds: float) -> str:
+    """Return what went wrong in words, also for errors that have none of their own."""
+    if isinstance(error, TimeoutError) and not str(error):
+        return f"no answer within {patience_seconds:g} s"
+    return str(error) or type(error).__name__
 
 
 def _class_for(code: int, reason: str) -> type[errors.KubernetesError]:

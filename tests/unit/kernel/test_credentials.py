@@ -109,3 +109,27 @@ async def test_several_files_are_merged(tmp_path: Path, monkeypatch: pytest.Monk
     await credentials.refresh()
 
     assert await credentials.headers() == {"Authorization": "Bearer two"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a-host-name",
+        b"- a\n- list\n",
+        b"7",
+        b"clusters: 7\nusers: 7\ncontexts: 7\ncurrent-context: x\n",
+        b"contexts: [7]\ncurrent-context: x\n",
+        b"contexts: [{name: x, context: 7}]\nclusters: []\nusers: []\ncurrent-context: x\n",
+        b"\xff\xfe\x00",
+        b"",
+    ],
+)
+async def test_a_file_that_is_no_kubeconfig_is_told_in_a_sentence(
+    tmp_path: Path, content: bytes
+) -> None:
+    """It may be any file at all: a variable is set to the wrong one."""
+    path = tmp_path / "config"
+    path.write_bytes(content)
+
+    with pytest.raises(InvalidInputError, match=f"The kubeconfig {path} cannot be used"):
+        await load_credentials(path)

@@ -86,7 +86,7 @@ def test_a_proxys_web_page_is_not_repeated_whole() -> None:
 def test_a_broken_connection_is_an_api_server_that_cannot_be_reached(failure: Exception) -> None:
     with (
         pytest.raises(errors.UnavailableError, match="could not be reached") as raised,
-        failures.translated("GET /x"),
+        failures.translated("GET /x", 30),
     ):
         raise failure
 
@@ -94,11 +94,30 @@ def test_a_broken_connection_is_an_api_server_that_cannot_be_reached(failure: Ex
     assert raised.value.__cause__ is failure
 
 
+@pytest.mark.parametrize(
+    ("failure", "words"),
+    [
+        (TimeoutError(), "(no answer within 30 s)"),
+        (TimeoutError("Connection timeout to host h"), "(Connection timeout to host h)"),
+        (aiohttp.ClientConnectionError(), "(ClientConnectionError)"),
+    ],
+    ids=["silence", "own words", "no words"],
+)
+def test_the_cause_is_always_named(failure: Exception, words: str) -> None:
+    with (
+        pytest.raises(errors.UnavailableError) as raised,
+        failures.translated("GET /x", 30),
+    ):
+        raise failure
+
+    assert words in str(raised.value)
+
+
 def test_our_own_errors_pass_through_a_translation() -> None:
-    with pytest.raises(errors.NotFoundError), failures.translated("GET /x"):
+    with pytest.raises(errors.NotFoundError), failures.translated("GET /x", 30):
         raise errors.NotFoundError("gone")
 
 
 def test_faults_of_the_program_are_not_disguised() -> None:
-    with pytest.raises(KeyError), failures.translated("GET /x"):
+    with pytest.raises(KeyError), failures.translated("GET /x", 30):
         raise KeyError("x")
