@@ -12,7 +12,11 @@ SERVERS = "Look at its servers and their events: privatellm describe {name}"
 FETCHER_LOGS = (
     "Read what the fetcher said: privatellm logs {name} --container fetch-model --previous"
 )
-PLATFORM = "Tell the platform team; `privatellm doctor` shows them what is missing."
+PLATFORM = "Tell the platform team; `privatellm doctor` lists this instance and what else has to be mended."
+PROMISE = (
+    "Tell the platform team: the model's sha256 and sizeBytes must be those of the file at its source. For "
+    "a model of a hub `privatellm catalog pin --from-cluster MODEL` compares them."
+)
 WAIT = "Wait: privatellm describe {name} shows how far it is."
 NAMESPACE = "Ask the platform team whether this namespace is onboarded and has quota left."
 SMALLER = (
@@ -36,8 +40,8 @@ ADVICE: Mapping[str, str] = {
     "Fetching": WAIT,
     "FetchPending": WAIT,
     "FetchFailed": FETCHER_LOGS,
-    "ChecksumMismatch": PLATFORM,
-    "SizeMismatch": PLATFORM,
+    "ChecksumMismatch": PROMISE,
+    "SizeMismatch": PROMISE,
     "NotFound": PLATFORM,
     "AccessDenied": PLATFORM,
     "SourceUnreachable": PLATFORM,

@@ -1,5 +1,6 @@
 """The ``privatellm`` command: subcommands, and the one place where errors become lines and exit codes."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -29,7 +30,7 @@ from privatellm_cli.commands.scale import scale
 from privatellm_cli.commands.status import status
 from privatellm_cli.commands.up import up
 from privatellm_cli.exit_codes import ExitCode, code_of
-from privatellm_cli.groups import help_when_alone
+from privatellm_cli.groups import NearNames, help_when_alone
 from privatellm_cli.main import DEBUG_VARIABLE
 from privatellm_cli.running import InterruptedByUserError
 
@@ -63,6 +64,8 @@ def application() -> typer.Typer:
     """Return the command line application."""
     app = typer.Typer(
         name="privatellm",
+        cls=NearNames,
+        suggest_commands=False,
         callback=_root,
         invoke_without_command=True,
         pretty_exceptions_enable=False,
@@ -104,10 +107,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         outcome = application()(args=arguments, prog_name=program_name(), standalone_mode=False)
+        sys.stdout.flush()
     except (PrivateLLMError, TyperException, BrokenPipeError) as error:
         return _report(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence against a traceback
         return _report(error)
+    if outcome == ExitCode.INTERRUPTED:
+        # The parser has swallowed a Ctrl-C and left the number; no command returns it by itself.
+        raise KeyboardInterrupt
     return int(outcome or ExitCode.OK)
 
 
@@ -126,14 +133,18 @@ def _report(error: Exception) -> int:
     return code
 
 
-def _outcome(error: Exception) -> tuple[int, str]:
+def _outcome(error: Exception) -> tuple[int, str]:  # noqa: PLR0911 - a ladder of kinds
     match error:
         case InterruptedByUserError():
             return ExitCode.INTERRUPTED, str(error)
         case BrokenPipeError():
-            # Whoever read our output has seen enough; nothing must be written at exit either.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # Whoever read our output has seen enough.
+            _discard_output()
             return ExitCode.OK, ""
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT, filename=None):
+            # A file of ours would be named; what has no name is our output.
+            _discard_output()
+            return ExitCode.FAILURE, f"The output cannot be written: {error.strerror}."
         case PrivateLLMError():
             return code_of(error), str(error)
         case TyperException():
@@ -149,3 +160,8 @@ def _outcome(error: Exception) -> tuple[int, str]:
                 ExitCode.FAILURE,
                 f"Unexpected {name}: {error}. Set {DEBUG_VARIABLE}=1 to see where it came from.",
             )
+
+
+def _discard_output() -> None:
+    """Let what is still to be written vanish, so that nothing fails at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

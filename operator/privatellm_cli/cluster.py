@@ -6,6 +6,7 @@ cluster. Where none of these exists, the embedded environment of this machine is
 here knows how the operator works.
 """
 
+import errno
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -21,15 +22,20 @@ from privatellm.errors import (
 )
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import GROUP, Kind
+from privatellm_cli import invocation
 from privatellm_cli.errors import NoClusterError, UsageError
 from privatellm_cli.running import run
-from privatellm_local.paths import state_paths
+from privatellm_local.errors import NotRunningError
+from privatellm_local.paths import StatePaths, state_paths
 
 T = TypeVar("T")
 
 DEFAULT_NAMESPACE = "default"
 FIELD_MANAGER = "privatellm-cli"
 """Under which name the API server records the fields that commands own."""
+
+REQUEST_TIMEOUT_SECONDS = 10.0
+"""How long a person is left without a word by a server that does not answer."""
 
 MOST_NAMED = 10
 """Names that an error message offers."""
@@ -148,6 +154,7 @@ def in_cluster(target: Target, work: Callable[[Cluster], Coroutine[Any, Any, T]]
 
     Raises:
         NoClusterError: when no kubeconfig can be used.
+        NotRunningError: when the cluster is an embedded environment that is stopped.
         KubernetesError: when the cluster refuses or cannot be reached, with what to do.
     """
     return run(_within(target, work))
@@ -159,15 +166,18 @@ async def connected(target: Target) -> AsyncIterator[Cluster]:
 
     Raises:
         NoClusterError: when no kubeconfig can be used.
+        NotRunningError: when the cluster is an embedded environment that is stopped.
         KubernetesError: when the cluster refuses or cannot be reached, with what to do.
     """
     kubeconfig = kubeconfig_for(target)
     try:
-        client = await KubeClient.connect(kubeconfig, context=target.context)
+        client = await KubeClient.connect(
+            kubeconfig, context=target.context, request_timeout_seconds=REQUEST_TIMEOUT_SECONDS
+        )
     except InvalidInputError as error:
         raise NoClusterError(str(error)) from error
     async with client:
-        with explained(client.server):
+        with explained(client.server, environment_of(kubeconfig)):
             yield Cluster(client, target.namespace or client.namespace or DEFAULT_NAMESPACE)
 
 
@@ -212,19 +222,37 @@ def _without_being_named(environment: Mapping[str, str], home: Path) -> Path | N
     )
 
 
+def environment_of(
+    kubeconfig: Path | None, environment: Mapping[str, str] = os.environ
+) -> StatePaths | None:
+    """Return the embedded environment that a kubeconfig is of; ``None`` for any other cluster's.
+
+    Args:
+        kubeconfig: The chosen file; ``None`` looks at ``KUBECONFIG``.
+        environment: The process's environment.
+    """
+    chosen = str(kubeconfig) if kubeconfig else environment.get("KUBECONFIG", "")
+    if not chosen or os.pathsep in chosen:
+        return None
+    file = Path(chosen).absolute()
+    paths = StatePaths(file.parent.parent)
+    return paths if file.parent == paths.kubeconfigs and paths.state_file.is_file() else None
+
+
 @contextmanager
-def explained(server: str) -> Iterator[None]:
-    """Add to the failures of a cluster what a person at a terminal can do about them."""
+def explained(server: str, embedded: StatePaths | None = None) -> Iterator[None]:
+    """Add to the failures of a cluster what a person at a terminal can do about them.
+
+    Args:
+        server: The cluster's base URL.
+        embedded: The embedded environment that is the cluster, if one is.
+    """
     try:
         yield
     except UnavailableError as error:
         if error.status:
             raise
-        raise UnavailableError(
-            f"The cluster at {server} cannot be reached: {error} Check the kubeconfig and its context, "
-            "and whether the cluster runs.",
-            reason=error.reason,
-        ) from error
+        raise _unreachable(server, embedded, error) from error
     except NotFoundError as error:
         if f"/apis/{GROUP}/" in str(error) and any(text in str(error) for text in _NO_SUCH_KIND):
             raise NotFoundError(
@@ -234,6 +262,32 @@ def explained(server: str) -> Iterator[None]:
                 reason=error.reason,
             ) from error
         raise
+
+
+def _unreachable(
+    server: str, embedded: StatePaths | None, error: UnavailableError
+) -> UnavailableError | NotRunningError:
+    """Return what is said of a cluster that gave no answer."""
+    if embedded is None:
+        return UnavailableError(
+            f"The cluster at {server} cannot be reached: {error} Check the kubeconfig and its context, and "
+            "whether the cluster runs.",
+            reason=error.reason,
+        )
+    if _is_refused(error):
+        return NotRunningError(
+            f"The embedded environment in {embedded.root} does not run (nothing listens at {server}): "
+            f"start it with `{invocation.command(embedded, 'up')}`."
+        )
+    return UnavailableError(
+        f"The embedded environment in {embedded.root} does not answer: {error} Look at it: "
+        f"`{invocation.command(embedded, 'status')}`.",
+        reason=error.reason,
+    )
+
+
+def _is_refused(error: BaseException) -> bool:
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ECONNREFUSED
 
 
 async def _within(target: Target, work: Callable[[Cluster], Coroutine[Any, Any, T]]) -> T:

@@ -22,7 +22,7 @@ def instances(*, with_namespace: bool) -> tuple[Column, ...]:
         Column("READY", field("status.ready")),
         Column("ENDPOINT", field("status.endpoint")),
         _AGE,
-        Column("REASON", _reason, wide=True),
+        Column("REASON", reason, wide=True),
     )
 
 
@@ -64,6 +64,15 @@ def why_not_ready(instance: LLMInstance) -> conditions.Condition | None:
     return next((c for c in known if c is not None and not c.is_true), None)
 
 
+def reason(item: Manifest) -> str:
+    """Return the reason of the first condition that does not hold, or why the object cannot be read."""
+    try:
+        condition = why_not_ready(LLMInstance.parse(item))
+    except InvalidObjectError as error:
+        return str(error)
+    return condition.reason if condition else ""
+
+
 def source(model: Manifest) -> str:
     """Return where a model's weights come from, in one line."""
     try:
@@ -75,14 +84,6 @@ def source(model: Manifest) -> str:
     if bucket := origin.s3:
         return f"{bucket.endpoint}/{bucket.bucket}/{bucket.key}"
     return f"pvc://{origin.pvc.claim_name}/{origin.pvc.path}" if origin.pvc else origin.url or ""
-
-
-def _reason(item: Manifest) -> str:
-    try:
-        condition = why_not_ready(LLMInstance.parse(item))
-    except InvalidObjectError as error:
-        return str(error)
-    return condition.reason if condition else ""
 
 
 def _model_size(item: Manifest) -> str:

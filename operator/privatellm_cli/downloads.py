@@ -44,7 +44,8 @@ class Narrator:
     def _tell(self) -> None:
         # The operator may tell the percentage itself; the log is ahead of it and would repeat it.
         detail = "" if "%" in self._message else self._detail
-        self._progress.update(" ".join(filter(None, (self._message, detail))))
+        # The number first: a terminal cuts what is too long for it at the end.
+        self._progress.update(" - ".join(filter(None, (detail, self._message))))
 
 
 async def tell(cluster: Cluster, name: Name, narrator: Narrator) -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec
@@ -16,6 +17,8 @@ from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.output import Format
 
 P = ParamSpec("P")
+
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 MOST_REPLICAS = 2**31 - 1
 """What the API can count; the platform's own bound is told by the instance's condition."""
@@ -85,9 +88,33 @@ InstanceArgument = Annotated[
     ),
 ]
 
+
+def seconds(value: str | float) -> float:
+    """Return how long to wait, from a number of seconds or a duration as kubectl takes it: ``90``, ``2m``.
+
+    Raises:
+        typer.BadParameter: when it is neither, or less than a second.
+    """
+    text = str(value)
+    try:
+        wanted = parse_duration(f"{text}s" if _NUMBER.fullmatch(text) else text).total_seconds()
+    except InvalidInputError as error:
+        raise typer.BadParameter(
+            f"It is a number of seconds or a duration, such as 90, 90s or 2m; got {text!r}."
+        ) from error
+    if wanted < 1:
+        raise typer.BadParameter(f"It must be one second or more; got {text!r}.")
+    return wanted
+
+
 TimeoutOption = Annotated[
     float,
-    typer.Option("--timeout", metavar="SECONDS", min=1, help="How long to wait, in seconds."),
+    typer.Option(
+        "--timeout",
+        metavar="DURATION",
+        parser=seconds,
+        help="How long to wait: seconds, or a duration such as 90s or 2m.",
+    ),
 ]
 
 TokenNamespaceOption = Annotated[

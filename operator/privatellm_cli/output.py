@@ -88,9 +88,11 @@ def show_one(item: Manifest, columns: Sequence[Column], output: Format) -> None:
 
 def document(content: Any, output: Format) -> str:
     """Return content as JSON or YAML."""
-    if output is Format.YAML:
-        return yaml.safe_dump(content, sort_keys=False, allow_unicode=True).rstrip()
-    return json.dumps(content, indent=2, ensure_ascii=False)
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    if output is Format.JSON:
+        return text
+    # By way of JSON both say the same: YAML has no word for the enums and paths of Python.
+    return yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True).rstrip()
 
 
 def table(items: Iterable[Manifest], columns: Sequence[Column], *, wide: bool = False) -> str:

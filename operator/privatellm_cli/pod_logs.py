@@ -8,6 +8,8 @@ import asyncio
 import sys
 from dataclasses import dataclass
 
+import typer
+
 from privatellm import labels
 from privatellm.errors import NotFoundError
 from privatellm.kube import Manifest, kinds
@@ -47,13 +49,23 @@ class LogQuery:
 
 
 async def copy(cluster: Cluster, name: Name, query: LogQuery) -> None:
-    """Copy the logs of an instance's servers to standard output.
+    """Copy the logs of an instance's servers to standard output; say so when there is nothing in them.
 
     Raises:
         NotFoundError: when there is no such instance, or it has no server.
     """
     pods = await _pods(cluster, name)
-    await asyncio.gather(*(_copy_one(cluster, p, query, marked=len(pods) > 1) for p in pods))
+    copied = await asyncio.gather(
+        *(_copy_one(cluster, p, query, marked=len(pods) > 1) for p in pods)
+    )
+    for pod, lines in zip(pods, copied, strict=True):
+        if not lines:
+            container = query.container or container_at_work(pod)
+            typer.echo(
+                f"Container {container} of pod {pod['metadata']['name']} has written no lines yet: see "
+                f"`privatellm describe {name.text}`.",
+                err=True,
+            )
 
 
 def container_at_work(pod: Manifest) -> str:
@@ -78,10 +90,14 @@ async def _pods(cluster: Cluster, name: Name) -> tuple[Manifest, ...]:
     return listing.items
 
 
-async def _copy_one(cluster: Cluster, pod: Manifest, query: LogQuery, *, marked: bool) -> None:
+async def _copy_one(cluster: Cluster, pod: Manifest, query: LogQuery, *, marked: bool) -> int:
+    """Copy the log of one pod and return how many lines it had."""
+    copied = 0
     metadata = pod["metadata"]
     path = kinds.POD.path(metadata["namespace"], metadata["name"], "log")
     mark = f"[{metadata['name']}] ".encode() if marked else b""
     async for line in cluster.client.lines(path, query=query.parameters(pod)):
         sys.stdout.buffer.write(mark + line)
         sys.stdout.buffer.flush()
+        copied += 1
+    return copied

@@ -1,5 +1,6 @@
 """``privatellm logs``: what the servers of a private LLM say, or a component of the environment."""
 
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -12,14 +13,19 @@ from privatellm_cli.cluster import Cluster, Target, in_cluster
 from privatellm_cli.errors import UsageError
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.options import StateOption, on_cluster
+from privatellm_local import files
 from privatellm_local.errors import StateError
 from privatellm_local.paths import StatePaths, state_paths
+from privatellm_local.platform import facts
 from privatellm_local.processes import logs as component_logs
 
 FOLLOW_SECONDS = 0.2
 """How often a followed log is looked at."""
 
 CHUNK_BYTES = 1 << 16
+
+PLATFORM = {"operator": facts.OPERATOR, "authserver": facts.AUTHSERVER}
+"""The Deployments of our own parts, which are pods of the cluster."""
 
 
 NameArgument = Annotated[
@@ -123,15 +129,35 @@ def _of_component(
 
 
 def _log_of(paths: StatePaths, component: str) -> Path:
-    names = sorted(log.stem for log in paths.logs.glob("*.log"))
+    names = _components(paths)
     if component in names:
-        return paths.log(component)
+        log = paths.log(component)
+        # Once, so that whatever fails later is about the output.
+        with files.translated(log):
+            log.open("rb").close()
+        return log
     if not names:
         raise StateError(f"{paths.root} holds no logs: start an environment with `privatellm up`.")
     raise UsageError(
         f"There is no component {component!r}; there are {', '.join(names)}. Model servers: `privatellm "
-        "logs NAME`. Operator and authserver are pods: `kubectl logs` shows what they say."
+        f"logs NAME`. {_of_platform(paths, component)}"
     )
+
+
+def _components(paths: StatePaths) -> list[str]:
+    with files.translated(paths.logs):
+        entries = list(paths.logs.iterdir()) if paths.logs.is_dir() else []
+    return sorted(entry.stem for entry in entries if entry.suffix == ".log")
+
+
+def _of_platform(paths: StatePaths, component: str) -> str:
+    """Say how to read what our own parts say, which are pods of the cluster."""
+    deployment = PLATFORM.get(component, facts.OPERATOR)
+    command = (
+        *("kubectl", "--kubeconfig", str(paths.kubeconfig("admin"))),
+        *("logs", "-n", facts.SYSTEM_NAMESPACE, f"deployment/{deployment}"),
+    )
+    return f"{' and '.join(PLATFORM)} are pods: {shlex.join(command)}"
 
 
 def _copy(log: Path, position: int) -> int:

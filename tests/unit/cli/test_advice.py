@@ -1,3 +1,5 @@
+import pytest
+
 from privatellm_cli import advice
 from privatellm_operator.fetcher.errors import FetchReason
 from privatellm_operator.reconcile.instance.reasons import Reason
@@ -18,6 +20,15 @@ def test_a_next_step_can_be_pasted() -> None:
     assert advice.next_step("Stopped", "acme/chat") == (
         "Start it: privatellm scale acme/chat --replicas 1"
     )
+
+
+@pytest.mark.parametrize("reason", ["ChecksumMismatch", "SizeMismatch"])
+def test_a_broken_promise_is_compared_with_the_source(reason: str) -> None:
+    """The platform does not lack anything: what it declares is not what the hub has."""
+    step = advice.next_step(reason, "acme/chat")
+
+    assert "sha256" in step
+    assert "privatellm catalog pin --from-cluster" in step
 
 
 def test_a_reason_of_a_newer_operator_is_no_dead_end() -> None:

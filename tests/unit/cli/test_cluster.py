@@ -1,13 +1,18 @@
+import socket
 from pathlib import Path
 
 import pytest
+import yaml
 
 from privatellm.errors import NotFoundError, UnavailableError
 from privatellm.kube import KubeClient
 from privatellm.kube.credentials import Credentials
 from privatellm_cli import cluster
+from privatellm_cli import main as cli
 from privatellm_cli.cluster import Name, Target
 from privatellm_cli.errors import NoClusterError, UsageError
+from privatellm_cli.exit_codes import ExitCode
+from privatellm_local.paths import StatePaths, state_paths
 
 MISSING_KIND = "GET /apis/llm.privatellms.msp/v1alpha1/llminstances failed: 404 page not found"
 
@@ -89,6 +94,72 @@ def test_an_unreachable_cluster_is_named_with_what_to_check() -> None:
         cluster.explained("https://c:6443"),
     ):
         raise UnavailableError("GET /x failed: the API server could not be reached (refused).")
+
+
+def _server_of(paths: StatePaths, url: str) -> None:
+    """Make a state directory whose administrator's kubeconfig leads to a URL."""
+    paths.create()
+    paths.state_file.touch()
+    content = {
+        "clusters": [{"name": "c", "cluster": {"server": url}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    paths.kubeconfig("admin").write_text(yaml.safe_dump(content))
+
+
+@pytest.mark.parametrize("named", ["by nothing", "by KUBECONFIG", "by --kubeconfig"])
+def test_a_stopped_environment_is_named_with_how_to_start_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], named: str
+) -> None:
+    """However it was found: its kubeconfig is a good one."""
+    paths = state_paths(None)
+    _server_of(paths, "http://127.0.0.1:1")
+    kubeconfig = str(paths.kubeconfig("admin"))
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    if named == "by KUBECONFIG":
+        monkeypatch.setenv("KUBECONFIG", kubeconfig)
+
+    code = cli.main(["list", *(["--kubeconfig", kubeconfig] if "--" in named else [])])
+
+    assert code == ExitCode.NOT_RUNNING
+    assert capsys.readouterr().err == (
+        f"error: The embedded environment in {paths.root} does not run (nothing listens at "
+        "http://127.0.0.1:1): start it with `privatellm up`.\n"
+    )
+
+
+@pytest.mark.parametrize("command", [["list"], ["env", "chat"]], ids=" ".join)
+def test_a_server_that_hangs_is_told_with_how_long_it_was_waited_for(
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+) -> None:
+    """It takes connections, as a process does that was stopped, and says nothing."""
+    monkeypatch.setattr(cluster, "REQUEST_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    paths = state_paths(None)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        _server_of(paths, f"http://127.0.0.1:{silent.getsockname()[1]}")
+
+        code = cli.main([*command, "--kubeconfig", str(paths.kubeconfig("admin"))])
+
+    written = capsys.readouterr().err
+    assert code == ExitCode.CLUSTER
+    assert "does not answer" in written
+    assert "(no answer within 0.2 s)" in written
+    assert "`privatellm status`" in written
+
+
+def test_another_clusters_kubeconfig_is_of_no_environment(tmp_path: Path) -> None:
+    """A file of that name beside no state is somebody else's."""
+    assert cluster.environment_of(tmp_path / "kubeconfigs" / "admin.kubeconfig") is None
+    assert cluster.environment_of(None, {"KUBECONFIG": "/a:/b"}) is None
+    assert cluster.environment_of(None, {}) is None
 
 
 def test_a_cluster_without_our_kinds_is_the_wrong_one_or_lacks_the_product() -> None:

@@ -3,7 +3,10 @@ import json
 import os
 import shlex
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -179,7 +182,45 @@ def test_an_unknown_component_is_answered_with_the_known_ones(
     written = capsys.readouterr().err
     assert code == ExitCode.USAGE
     assert "etcd, traefik" in written
-    assert "kubectl logs" in written
+    admin = paths.kubeconfig("admin")
+    assert (
+        f"kubectl --kubeconfig {admin} logs -n private-llm-system deployment/private-llm-operator"
+        in written
+    )
+
+
+@contextmanager
+def _as_somebody_else() -> Iterator[None]:
+    """Act as a user to whom no file belongs."""
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize("hidden", ["directory", "log"])
+def test_logs_of_another_user_are_an_error_of_the_state_directory(
+    hidden: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the code that every command has for it."""
+    with TemporaryDirectory() as directory:
+        state = StatePaths(Path(directory) / "state")
+        state.create()
+        state.log("etcd").touch(mode=0o600)
+        if hidden == "log":
+            for path in (Path(directory), state.root, state.logs):
+                path.chmod(0o755)
+
+        with _as_somebody_else():
+            code = cli.main(["logs", "--component", "etcd", "--state", str(state.root)])
+
+    written = capsys.readouterr()
+    assert code == ExitCode.STATE
+    assert written.out == ""
+    assert written.err.startswith(f"error: {state.logs}")
+    assert "Permission denied" in written.err
 
 
 @pytest.mark.parametrize("component", ["../state", "/etc/passwd"])

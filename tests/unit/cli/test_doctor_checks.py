@@ -79,6 +79,21 @@ def _model(name: str = "phi-2", **spec: Any) -> dict[str, Any]:
     }
 
 
+def _instance(phase: str, condition: str, reason: str) -> dict[str, Any]:
+    found = {
+        "type": condition,
+        "status": "False",
+        "reason": reason,
+        "message": "m",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    return {
+        "metadata": {"name": "chat", "namespace": "acme", "uid": "u", "generation": 1},
+        "spec": {"model": "phi-2"},
+        "status": {"phase": phase, "conditions": [found]},
+    }
+
+
 POLICIES, BINDINGS = _admission()
 
 HEALTHY = Facts(
@@ -294,6 +309,21 @@ FAULTS: dict[str, tuple[Facts, Level, str]] = {
         Level.FAILURE,
         "refuses files",
     ),
+    "an instance whose model has another checksum": (
+        replace(HEALTHY, instances=(_instance("Failed", "ModelAvailable", "ChecksumMismatch"),)),
+        Level.WARNING,
+        "acme/chat (Failed: ChecksumMismatch)",
+    ),
+    "an instance that has lost a server": (
+        replace(HEALTHY, instances=(_instance("Degraded", "Ready", "CrashLoop"),)),
+        Level.WARNING,
+        "acme/chat (Degraded: CrashLoop)",
+    ),
+    "more failed instances than can be named": (
+        replace(HEALTHY, instances=(_instance("Failed", "Ready", "CrashLoop"),) * 22),
+        Level.WARNING,
+        " and 2 others.",
+    ),
     "plain HTTP without a checksum": (
         replace(HEALTHY, models=(_model(source={"url": "http://h/m.gguf"}, sha256=None),)),
         Level.FAILURE,
@@ -321,6 +351,7 @@ def test_a_fault_is_found_and_comes_with_a_remedy(fault: str) -> None:
         ("middlewares", "middlewares"),
         ("policies", "admission policies"),
         ("models", "models"),
+        ("instances", "instances"),
         ("missing_operator", "operator's rights"),
         ("authserver", "authserver index"),
         ("ingress_classes", "ingress class"),

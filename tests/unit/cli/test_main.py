@@ -4,14 +4,14 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from privatellm.errors import ForbiddenError, InvalidInputError, PrivateLLMError
 from privatellm_cli import application as app
 from privatellm_cli import main as cli
-from privatellm_cli import wording
+from privatellm_cli import options, wording
 from privatellm_cli.errors import (
     EndpointError,
     NoClusterError,
@@ -139,6 +139,50 @@ def test_an_interrupt_of_the_imports_is_a_line_too(tmp_path: Path, interrupted: 
     assert (ended.returncode, ended.stderr) == (130, "error: Interrupted.\n")
 
 
+def test_an_interrupt_that_the_parser_swallows_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commands import what they need when they run, inside the parser."""
+
+    def interrupted(_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("privatellm_cli.commands.status.state_paths", interrupted)
+    monkeypatch.delenv(cli.DEBUG_VARIABLE, raising=False)
+
+    assert cli.main(["status"]) == 130
+    assert capsys.readouterr().err == "error: Interrupted.\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["status", "--state", "nowhere"]])
+def test_an_output_that_cannot_be_written_is_one_line(arguments: list[str], tmp_path: Path) -> None:
+    """A full disk is no fault of ours, and nothing more is said about it at exit."""
+    command = Path(sys.executable).with_name("privatellm")
+
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [command, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            text=True,
+            check=False,
+        )
+
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "error: The output cannot be written: No space left on device.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("90", 90), ("1.5", 1.5), ("30s", 30), ("2m", 120), ("1h30m", 5400)]
+)
+def test_a_timeout_is_a_number_of_seconds_or_a_duration(text: str, expected: float) -> None:
+    """A hand that knows kubectl types durations."""
+    assert options.seconds(text) == expected
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -152,6 +196,12 @@ def test_an_interrupt_of_the_imports_is_a_line_too(tmp_path: Path, interrupted: 
         (["status", "-o", "xml"], "xml"),
         (["logs"], "--component"),
         (["nonsense"], "nonsense"),
+        (["bogus"], "'bogus'.\n"),
+        (["token", "bogus"], "'bogus'.\n"),
+        (["lst"], "'lst'. Did you mean 'list'?\n"),
+        (["token", "rotat"], "'rotat'. Did you mean 'rotate'?\n"),
+        (["scale", "chat", "--timeout", "2x"], "such as 90, 90s or 2m; got '2x'."),
+        (["scale", "chat", "--timeout", "0"], "It must be one second or more; got '0'."),
     ],
 )
 def test_a_wrong_command_line_is_one_line_that_names_the_culprit(

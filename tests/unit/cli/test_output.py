@@ -1,5 +1,6 @@
 import json
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 import pytest
@@ -111,3 +112,17 @@ def test_ages_are_written_as_kubectl_writes_them(since: str, expected: str) -> N
 def test_sizes_are_for_people(count: int, expected: str) -> None:
     """In decimal units, as hubs show them."""
     assert output.size(count) == expected
+
+
+class _Colour(StrEnum):
+    RED = "red"
+
+
+@pytest.mark.parametrize("form", [Format.JSON, Format.YAML])
+def test_both_forms_for_programs_say_the_same(form: Format) -> None:
+    """Also of values for which YAML has no word of its own."""
+    content = {"state": _Colour.RED, "pair": (1, None), "text": "caf\u00e9: yes"}
+
+    read = yaml.safe_load(output.document(content, form))
+
+    assert read == {"state": "red", "pair": [1, None], "text": "caf\u00e9: yes"}

@@ -1,9 +1,16 @@
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from kubernetes.aio.client import Configuration
 
+from privatellm.kube import KubeClient
+from privatellm.kube.credentials import Credentials
 from privatellm_cli import downloads, pod_logs
+from privatellm_cli.cluster import Cluster
 from privatellm_cli.pod_logs import LogQuery
 from privatellm_local.progress import SilentProgress
 
@@ -49,7 +56,7 @@ def test_how_far_it_is_belongs_to_what_is_going_on() -> None:
 
     assert screen.shown == [
         "The model is being fetched.",
-        "The model is being fetched. 24 % of 253 MB",
+        "24 % of 253 MB - The model is being fetched.",
         "The model is being loaded.",
     ]
 
@@ -90,3 +97,46 @@ def test_a_log_query_asks_for_nothing_that_was_not_wanted() -> None:
         "previous": "true",
         "follow": "true",
     }
+
+
+@pytest.fixture
+async def place() -> AsyncIterator[Cluster]:
+    """A cluster with an instance whose fetcher has written what the query for its lines says."""
+    waiting = {"name": "w", "namespace": "acme"}
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path.endswith("/log"):
+            return web.Response(text="a line\n" * int(request.query.get("tailLines", 0)))
+        if request.path.endswith("/pods"):
+            pod = {"metadata": waiting | {"name": "w-0"}}
+            return web.json_response({"items": [pod], "metadata": {"resourceVersion": "1"}})
+        return web.json_response({"metadata": waiting})
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    async with TestServer(app) as server:
+        configuration = Configuration()
+        configuration.host = str(server.make_url("/"))
+        async with KubeClient(Credentials(None, configuration)) as client:
+            yield Cluster(client, "acme")
+
+
+async def test_a_log_without_lines_is_told_and_leaves_the_output_empty(
+    place: Cluster, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Silence would look like a command that did nothing."""
+    await pod_logs.copy(place, place.name("w"), LogQuery())
+
+    written = capfdbinary.readouterr()
+    assert written.out == b""
+    assert b"Container fetch-model of pod w-0 has written no lines yet" in written.err
+    assert b"`privatellm describe acme/w`" in written.err
+
+
+async def test_a_log_with_lines_is_copied_and_nothing_else_is_said(
+    place: Cluster, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """What is piped is the log."""
+    await pod_logs.copy(place, place.name("w"), LogQuery(lines=2))
+
+    assert capfdbinary.readouterr() == (b"a line\na line\n", b"")

@@ -7,6 +7,7 @@ from privatellm_cli.doctor.checks import (
     cluster,
     definitions,
     edge,
+    instances,
     models,
     platform,
     rights,
@@ -36,6 +37,7 @@ CHECKS: tuple[Check, ...] = (
     models.catalogue,
     models.sources,
     models.pinned,
+    instances.troubled,
 )
 """What is looked at, in the order in which it is reported."""
 
