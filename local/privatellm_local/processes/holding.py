@@ -42,6 +42,9 @@ class Signature(BaseModel):
     stage: str = ""
     """What the holder is doing, for people."""
 
+    file: str = ""
+    """Which file was signed: a copy of a state directory says nothing about who runs there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lock:
@@ -61,11 +64,18 @@ class Lock:
         Raises:
             StateError: when it cannot be written.
         """
-        text = signature.model_dump_json(by_alias=True) + "\n"
+        text = self._filled_in(signature).model_dump_json(by_alias=True) + "\n"
         # In place: replacing the file would leave the lock on the one that was there before.
         with files.translated(self.path):
             os.ftruncate(self.descriptor, 0)
             os.pwrite(self.descriptor, text.encode(), 0)
+
+    def bears(self, signature: Signature) -> bool:
+        """Say whether that is what the file says."""
+        return read(self.path) == self._filled_in(signature)
+
+    def _filled_in(self, signature: Signature) -> Signature:
+        return signature.model_copy(update={"file": _identity(os.fstat(self.descriptor))})
 
     def close(self) -> None:
         """Let go of the lock."""
@@ -96,11 +106,15 @@ def read(path: Path) -> Signature | None:
 
 
 def living(path: Path) -> Signature | None:
-    """Return the signature of a holder that lives, or ``None``."""
+    """Return the signature of a holder that lives and signed this very file, or ``None``."""
     signature = read(path)
     if signature is None or signature.process is None or not is_alive(signature.process):
         return None
-    return signature
+    try:
+        is_original = signature.file == _identity(path.stat())
+    except OSError:
+        return None
+    return signature if is_original else None
 
 
 def is_held(path: Path) -> bool:
@@ -117,3 +131,7 @@ def is_held(path: Path) -> bool:
         return not files.lock(descriptor, wait=False)
     finally:
         os.close(descriptor)
+
+
+def _identity(stat: os.stat_result) -> str:
+    return f"{stat.st_dev}:{stat.st_ino}"

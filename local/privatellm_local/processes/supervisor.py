@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from privatellm_local.errors import StateError
 from privatellm_local.paths import StatePaths
-from privatellm_local.processes import holding, logs, specification, status
+from privatellm_local.processes import logs, specification, status
 from privatellm_local.processes.component import Component
 from privatellm_local.processes.holding import Lock, Role, Signature
 from privatellm_local.processes.identity import myself
@@ -163,7 +163,7 @@ class Supervisor:
     def _sign(self) -> None:
         signature = Signature(role=Role.SUPERVISOR, process=self._identity)
         try:
-            if holding.read(self._paths.supervisor_lock) != signature:
+            if not self._lock.bears(signature):
                 self._lock.sign(signature)
         except StateError:
             log.exception("the lock could not be signed")

@@ -19,7 +19,7 @@ from privatellm_local.node.config import NodeConfig
 from privatellm_local.paths import CachePaths, StatePaths
 from privatellm_local.pki import inventory
 from privatellm_local.processes import holding, identity
-from privatellm_local.processes.holding import Role, Signature
+from privatellm_local.processes.holding import Role
 from privatellm_local.progress import SilentProgress
 from privatellm_local.state import EnvironmentState
 from privatellm_local.steps import Context, Options
@@ -266,7 +266,9 @@ async def test_a_second_up_waits_for_the_first(paths: StatePaths) -> None:
 
 async def _take_turn(paths: StatePaths) -> None:
     async with turn(paths, SilentProgress(), Role.UP):
-        assert holding.living(paths.lock_file) == Signature(role=Role.UP, process=identity.myself())
+        signature = holding.living(paths.lock_file)
+        assert signature is not None
+        assert (signature.role, signature.process) == (Role.UP, identity.myself())
     assert holding.living(paths.lock_file) is None
 
 
@@ -297,6 +299,7 @@ def test_a_complete_environment_is_repaired_in_the_cluster_only(
     assert [step.name for step in repaired] == [
         "addresses",
         "cluster objects",
+        "edge",
         "models",
         "platform",
         "demo",
