@@ -13,7 +13,11 @@ from pydantic.alias_generators import to_camel
 from privatellm_local import files
 from privatellm_local.paths import StatePaths
 from privatellm_local.processes import holding
-from privatellm_local.processes.identity import ProcessIdentity, started_at
+from privatellm_local.processes.identity import ProcessIdentity, is_alive, started_at
+
+UNREPORTED = (
+    "It ended, which the supervisor has not reported; if this stays, look whether the disk is full."
+)
 
 
 class ComponentState(StrEnum):
@@ -34,6 +38,10 @@ class ComponentState(StrEnum):
 
     STOPPING = "stopping"
     STOPPED = "stopped"
+
+
+RUNNING = (ComponentState.STARTING, ComponentState.READY, ComponentState.UNREADY)
+"""The states in which a component has a process."""
 
 
 class _Model(BaseModel):
@@ -98,5 +106,15 @@ def read_living(paths: StatePaths) -> SupervisorStatus | None:
         return None
     reported = read(paths)
     if reported is not None and reported.supervisor == owner.process:
-        return reported
+        components = tuple(map(_as_it_is, reported.components))
+        return reported.model_copy(update={"components": components})
     return SupervisorStatus(supervisor=owner.process, started_at=started_at(owner.process))
+
+
+def _as_it_is(reported: ComponentStatus) -> ComponentStatus:
+    """Take back what a report says of a process that is gone: on a full disk reports stop, too."""
+    if reported.state not in RUNNING or not reported.process or is_alive(reported.process):
+        return reported
+    return reported.model_copy(
+        update={"state": ComponentState.BACKOFF, "process": None, "message": UNREPORTED}
+    )

@@ -270,6 +270,29 @@ async def test_a_damaged_report_hides_details_and_not_the_supervisor(
     assert [part.message for part in seen.components] == ["has not said yet what it runs"]
 
 
+def test_a_component_that_is_gone_is_not_ready_whatever_the_last_report_said(
+    paths: StatePaths,
+) -> None:
+    """On a full disk etcd ends, and so do the supervisor's reports."""
+    local_holding.sign(paths.supervisor_lock, Role.SUPERVISOR)
+    gone = identity.myself().model_copy(update={"start_ticks": 1})
+    etcd = ComponentStatus(
+        name="etcd", state=ComponentState.READY, address="127.0.0.1:1", process=gone
+    )
+    status.write(
+        paths,
+        SupervisorStatus(supervisor=identity.myself(), started_at=NOW, components=(etcd,)),
+    )
+
+    current = status.read_living(paths)
+
+    assert current is not None
+    seen = current.component("etcd")
+    assert seen is not None
+    assert seen.state is ComponentState.BACKOFF
+    assert "disk" in seen.message
+
+
 async def test_every_component_shows_process_age_and_trouble(
     paths: StatePaths, publish: Publish
 ) -> None:
