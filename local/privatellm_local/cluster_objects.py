@@ -33,23 +33,33 @@ def objects() -> tuple[Manifest, ...]:
     )
 
 
-async def apply(client: KubeClient) -> None:
+def edge_definitions() -> frozenset[str]:
+    """Return the names of the definitions that the edge watches."""
+    return frozenset(crd["metadata"]["name"] for crd in definitions.definitions())
+
+
+async def apply(client: KubeClient) -> str:
     """Bring the objects into the cluster; running it again changes nothing.
+
+    Returns:
+        What tells the edge's definitions from earlier ones of the same names.
 
     Raises:
         KubernetesError: when the API server refuses one.
     """
     for manifest in objects():
         await client.apply(kinds.kind_of(manifest), manifest, field_manager=FIELD_MANAGER)
-    await asyncio.gather(*(_create_definition(client, crd) for crd in definitions.definitions()))
+    uids = [_create_definition(client, crd) for crd in definitions.definitions()]
+    return " ".join(await asyncio.gather(*uids))
 
 
-async def _create_definition(client: KubeClient, crd: Manifest) -> None:
+async def _create_definition(client: KubeClient, crd: Manifest) -> str:
     kind, name = kinds.CUSTOM_RESOURCE_DEFINITION, crd["metadata"]["name"]
     # What exists already may be Traefik's own, which says more than ours.
     with suppress(AlreadyExistsError):
         await client.create(kind, crd)
-    await wait_for(client, kind, name, None, _is_established)
+    established = await wait_for(client, kind, name, None, _is_established)
+    return str((established or {})["metadata"]["uid"])
 
 
 def _is_established(crd: Manifest | None) -> bool:

@@ -84,6 +84,7 @@ class Context:
         self.supervisor: SupervisorStatus | None = status.read_living(options.paths)
         self.has_started_supervisor = False
         self.has_cluster = False
+        self.edge_definitions = ""
         self.models: tuple[dict[str, Any], ...] = ()
         self.answer: str | None = None
         self.is_demo_stopped = False
@@ -183,15 +184,13 @@ async def start_control_plane(context: Context) -> str:
 async def prepare_cluster(context: Context) -> str:
     """Bring in rights, classes and Traefik's definitions."""
     async with await context.client() as client:
-        await cluster_objects.apply(client)
+        context.edge_definitions = await cluster_objects.apply(client)
     return ""
 
 
 async def start_edge_and_node(context: Context) -> str:
     """Start Traefik and the host node beside the control plane."""
     paths, plan, cache = context.paths, context.plan, context.options.cache
-    edge_file = edge_component.configuration_file(paths)
-    files.write_if_changed(edge_file, edge_configuration.render(plan))
     files.write_if_changed(
         host_node.configuration_file(paths), host_node.configuration(paths, cache, plan)
     )
@@ -199,13 +198,21 @@ async def start_edge_and_node(context: Context) -> str:
         context,
         (
             *control_plane(context),
-            edge_component.component(paths, plan, edge_program.find()),
+            _edge(context),
             host_node.component(paths, cache, plan),
             *_kcp_components(context),
         ),
     )
     context.has_cluster = True
     return plan.edge_url
+
+
+async def renew_edge(context: Context) -> str:
+    """Start Traefik again when a definition that it watches is another one than at its start."""
+    wanted, _ = specification.read(context.paths.components_file)
+    edge = _edge(context)
+    await _settle(context, tuple(edge if spec.name == edge.name else spec for spec in wanted))
+    return ""
 
 
 async def collect_models(context: Context) -> str:
@@ -281,6 +288,7 @@ PLATFORM_STEPS = (
 REPAIR_STEPS = (
     Step("addresses", choose_addresses),
     Step("cluster objects", prepare_cluster),
+    Step("edge", renew_edge),
 )
 
 KCP_STEPS = (Step("workspaces", offer_in_workspaces),)
@@ -312,6 +320,13 @@ def control_plane(context: Context) -> tuple[ComponentSpec, ...]:
         controller_manager.component(paths, plan, programs.controller_manager),
         scheduler.component(paths, plan, programs.scheduler),
     )
+
+
+def _edge(context: Context) -> ComponentSpec:
+    paths, plan = context.paths, context.plan
+    file = edge_component.configuration_file(paths)
+    files.write_if_changed(file, edge_configuration.render(plan))
+    return edge_component.component(paths, plan, edge_program.find(), context.edge_definitions)
 
 
 def _kcp_components(context: Context) -> tuple[ComponentSpec, ...]:

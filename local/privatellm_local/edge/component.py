@@ -1,4 +1,8 @@
-"""How the edge runs."""
+"""How the edge runs.
+
+Traefik watches definitions by what they are when it starts. One that is deleted and made again leaves it
+asking less and less often for something that is gone, so it is started again for other definitions.
+"""
 
 from pathlib import Path
 
@@ -17,8 +21,17 @@ def configuration_file(paths: StatePaths) -> Path:
     return paths.config / "traefik.yaml"
 
 
-def component(paths: StatePaths, plan: AddressPlan, program: Path) -> ComponentSpec:
-    """Return how Traefik runs; its configuration file must be written before."""
+def component(
+    paths: StatePaths, plan: AddressPlan, program: Path, definitions: str
+) -> ComponentSpec:
+    """Return how Traefik runs; its configuration file must be written before.
+
+    Args:
+        paths: The environment.
+        plan: Its addresses.
+        program: Traefik.
+        definitions: Tells the definitions that Traefik watches from earlier ones of the same names.
+    """
     return ComponentSpec(
         name=NAME,
         argv=(str(program), f"--configFile={configuration_file(paths)}"),
@@ -29,5 +42,5 @@ def component(paths: StatePaths, plan: AddressPlan, program: Path) -> ComponentS
         after=(apiserver.NAME,),
         probe=Probe(url=f"http://{LOOPBACK}:{plan.edge_internal}/ping"),
         address=plan.edge_url,
-        fingerprint=digest(configuration.render(plan)),
+        fingerprint=digest(configuration.render(plan) + definitions),
     )

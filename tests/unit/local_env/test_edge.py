@@ -79,8 +79,16 @@ def test_there_is_no_dashboard_and_no_telemetry(content: dict[str, Any]) -> None
 
 def test_a_changed_configuration_restarts_the_edge(paths: StatePaths) -> None:
     """Traefik reads its static configuration only once."""
-    one = component.component(paths, plan_for(1), Path("/traefik"))
-    other = component.component(paths, plan_for(1, edge_port=8080), Path("/traefik"))
+    one = component.component(paths, plan_for(1), Path("/traefik"), "uids")
+    other = component.component(paths, plan_for(1, edge_port=8080), Path("/traefik"), "uids")
+
+    assert one.fingerprint != other.fingerprint
+
+
+def test_definitions_that_were_made_again_restart_the_edge(paths: StatePaths) -> None:
+    """Traefik would ask less and less often for those that it knew."""
+    one = component.component(paths, plan_for(1), Path("/traefik"), "a b")
+    other = component.component(paths, plan_for(1), Path("/traefik"), "a c")
 
     assert one.fingerprint != other.fingerprint
 
