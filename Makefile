@@ -50,6 +50,7 @@ bench: install-dev ## Measure edge and operator against their limits and print t
 	$(BIN)/python tests/bench/tracing_bench.py
 	$(BIN)/python tests/bench/reconcile_bench.py --json build/bench/reconcile.json
 	$(BIN)/python tests/bench/reconcile_bench.py --instances 1000 --rounds 1 --json build/bench/reconcile-1000.json
+	$(BIN)/python tests/bench/sync_bench.py --json build/bench/sync.json
 	$(BIN)/python tests/bench/page.py build/bench docs/reference/measurements.md
 	$(BIN)/python tests/bench/near_miss_bench.py
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from privatellm.errors import ConflictError
+from privatellm.errors import ConflictError, NotFoundError
 from privatellm.kube import Manifest
 from privatellm.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from privatellm_local.kcp import labels
@@ -76,8 +76,20 @@ async def _serve(context: Context, schema: Manifest, identity: str) -> str:
     established = any(
         one["type"] == "Established" and one["status"] == "True" for one in conditions
     )
-    context.pending = context.pending or not established
-    return "" if established else "the API is being set up"
+    served = established and await _is_served(context, wanted["spec"])
+    context.pending = context.pending or not served
+    return "" if served else "the API is being set up"
+
+
+async def _is_served(context: Context, spec: Manifest) -> bool:
+    """Ask, because the API server says that a definition is established a moment before it serves it."""
+    version = next(one["name"] for one in spec["versions"] if one["served"])
+    path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
+    try:
+        await context.client.request("GET", path, query={"limit": "1"})
+    except NotFoundError:
+        return False
+    return True
 
 
 async def _replace(context: Context, wanted: Manifest, current: Manifest) -> None:
