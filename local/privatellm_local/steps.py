@@ -21,6 +21,7 @@ from privatellm_local import (
     listeners,
     machine,
     readiness,
+    routes,
     slots,
     state,
 )
@@ -52,6 +53,9 @@ T = TypeVar("T")
 
 PLATFORM_SECONDS = 120.0
 """How long operator and ForwardAuth service may take to become available."""
+
+ROUTES_SECONDS = 60.0
+"""How long operator and edge may take until every route is back; the operator looks every ten seconds."""
 
 DEMO_SECONDS = 180.0
 """How long the demo's instance may take: copying, checking and loading 253 MB on a busy machine."""
@@ -235,6 +239,24 @@ async def install_platform(context: Context) -> str:
     return ""
 
 
+async def restore_routes(context: Context) -> str:
+    """Wait until the edge knows every instance again; one that it never knows is told and no error."""
+    missing = ""
+
+    def waiting_for(endpoints: str) -> None:
+        nonlocal missing
+        missing = endpoints
+        context.progress.update(f"waiting for the edge to know {endpoints}")
+
+    async with await context.client() as client:
+        try:
+            async with asyncio.timeout(ROUTES_SECONDS):
+                await routes.wait_until_routed(client, waiting_for)
+        except TimeoutError:
+            return f"the edge does not know {missing}"
+    return ""
+
+
 async def offer_in_workspaces(context: Context) -> str:
     """Export our API in kcp, run the sync agent, and bind a customer's workspace."""
     paths, progress = context.paths, context.progress
@@ -291,6 +313,8 @@ REPAIR_STEPS = (
     Step("edge", renew_edge),
 )
 
+ROUTE_STEPS = (Step("routes", restore_routes),)
+
 KCP_STEPS = (Step("workspaces", offer_in_workspaces),)
 
 DEMO_STEPS = (Step("demo", run_demo),)
@@ -308,7 +332,10 @@ def steps_for(options: Options, *, is_complete: bool = False) -> tuple[Step, ...
     if not options.platform:
         return cluster
     demonstration = DEMO_STEPS if options.demo else ()
-    return (*cluster, *PLATFORM_STEPS, *(KCP_STEPS if options.kcp else ()), *demonstration)
+    # At a start the models have yet to be loaded; that takes its time and is not waited for.
+    repair = ROUTE_STEPS if is_complete else ()
+    workspaces_too = KCP_STEPS if options.kcp else ()
+    return (*cluster, *PLATFORM_STEPS, *repair, *workspaces_too, *demonstration)
 
 
 def control_plane(context: Context) -> tuple[ComponentSpec, ...]:

@@ -302,6 +302,7 @@ def test_a_complete_environment_is_repaired_in_the_cluster_only(
         "edge",
         "models",
         "platform",
+        "routes",
         "demo",
     ]
     assert repaired[: len(bare)] == bare

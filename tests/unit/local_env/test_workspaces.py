@@ -189,7 +189,7 @@ def test_workspaces_come_after_the_platform_and_before_the_demo(
         return [step.name for step in steps.steps_for(options, is_complete=is_complete)]
 
     assert of()[-3:] == ["platform", "workspaces", "demo"]
-    assert of(is_complete=True)[-3:] == ["platform", "workspaces", "demo"]
+    assert of(is_complete=True)[-3:] == ["routes", "workspaces", "demo"]
     assert "workspaces" not in of(platform=False)
 
 
