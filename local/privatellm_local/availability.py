@@ -1,16 +1,19 @@
-"""Are operator, ForwardAuth service and sync agent there, and how many of their replicas?
+"""Are operator, ForwardAuth service and sync agent there, and the definitions that they stand on?
 
-The cluster's own account of their Deployments. It is what a cluster says, so it is believed only while
-the API server runs; whether pods are of today is asked by :mod:`privatellm_local.freshness`.
+The cluster's own account of their Deployments and of the definitions' names. It is what a cluster says,
+so it is believed only while the API server runs; whether pods are of today is asked by
+:mod:`privatellm_local.freshness`.
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from privatellm.errors import PrivateLLMError
 from privatellm.kube import KubeClient, kinds
+from privatellm.kube.kinds import Kind
 from privatellm_local.platform.facts import (
     AUTHSERVER,
     OPERATOR,
@@ -60,9 +63,20 @@ class Availability:
             return "could not be asked for: the API server does not answer"
         if not self.exists:
             return "does not exist"
-        has_enough = 0 < self.wanted == self.ready
+        if not self.wanted:
+            return "is scaled to 0"
+        has_enough = self.wanted == self.ready
         age = ", not all of them of the newest form" if has_enough else ""
         return f"has {self.ready} of {self.wanted} replicas ready{age}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is in a cluster."""
+
+    parts: tuple[Availability, ...] = ()
+    missing_definitions: tuple[str, ...] = ()
+    """Names of CustomResourceDefinitions; none when the API server does not answer."""
 
 
 def availability(name: str, deployment: Manifest | None) -> Availability:
@@ -80,12 +94,24 @@ def availability(name: str, deployment: Manifest | None) -> Availability:
     )
 
 
-async def look(kubeconfig: Path, parts: tuple[str, ...] = PARTS) -> tuple[Availability, ...]:
-    """Return how much there is of each of these parts; never fails, because looking must not."""
+async def look(
+    kubeconfig: Path, parts: tuple[str, ...] = PARTS, definitions: Iterable[str] = ()
+) -> Found:
+    """Return how much there is of these parts and definitions; never fails, because looking must not."""
     try:
         async with asyncio.timeout(LOOK_SECONDS), await KubeClient.connect(kubeconfig) as client:
-            listing = await client.list(kinds.DEPLOYMENT, SYSTEM_NAMESPACE)
+            deployments = await _by_name(client, kinds.DEPLOYMENT, SYSTEM_NAMESPACE)
+            defined = await _by_name(client, kinds.CUSTOM_RESOURCE_DEFINITION)
     except (PrivateLLMError, OSError, TimeoutError):
-        return tuple(Availability(name, is_known=False) for name in parts)
-    found = {item["metadata"]["name"]: item for item in listing.items}
-    return tuple(availability(name, found.get(name)) for name in parts)
+        return Found(tuple(Availability(name, is_known=False) for name in parts))
+    return Found(
+        parts=tuple(availability(name, deployments.get(name)) for name in parts),
+        missing_definitions=tuple(sorted(set(definitions) - defined.keys())),
+    )
+
+
+async def _by_name(
+    client: KubeClient, kind: Kind, namespace: str | None = None
+) -> dict[str, Manifest]:
+    listing = await client.list(kind, namespace)
+    return {item["metadata"]["name"]: item for item in listing.items}

@@ -8,9 +8,10 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from privatellm_local import availability, completion, readiness, state
+from privatellm.api.crds import all_crds
+from privatellm_local import availability, cluster_objects, completion, readiness, state
 from privatellm_local.addresses import AddressPlan
-from privatellm_local.availability import Availability
+from privatellm_local.availability import Availability, Found
 from privatellm_local.completion import Completion
 from privatellm_local.paths import StatePaths
 from privatellm_local.pki import inventory
@@ -70,6 +71,9 @@ class Overview:
     platform: tuple[Availability, ...] = ()
     """Operator, ForwardAuth service and sync agent, as far as `up` has set them up."""
 
+    missing_definitions: tuple[str, ...] = ()
+    """CustomResourceDefinitions that `up` had made and somebody has deleted."""
+
     customer_kubeconfig: Path | None = None
     """Of a customer's workspace, in an environment with kcp."""
 
@@ -92,16 +96,17 @@ async def look(paths: StatePaths, now: datetime) -> Overview:
     kubeconfig = paths.kubeconfig(inventory.ADMIN.name)
     has_workspaces = remembered is not None and remembered.kcp
     parts = _platform_parts(done, has_workspaces=has_workspaces)
-    platform = await availability.look(kubeconfig, parts) if parts else ()
+    found = await availability.look(kubeconfig, parts, _definitions(done)) if done else Found()
     customer = paths.kubeconfig(workspaces.CUSTOMER_KUBECONFIG)
     under_way = _under_way(paths)
     return Overview(
         paths=paths,
-        state=_state(current, done, platform, under_way),
+        state=_state(current, done, found, under_way),
         plan=remembered.addresses if remembered else None,
         kubeconfig=kubeconfig if kubeconfig.exists() else None,
         components=_parts(current, now),
-        platform=platform,
+        platform=found.parts,
+        missing_definitions=found.missing_definitions,
         under_way=under_way,
         customer_kubeconfig=customer if has_workspaces and customer.exists() else None,
     )
@@ -113,10 +118,15 @@ def _platform_parts(done: Completion | None, *, has_workspaces: bool) -> tuple[s
     return (*availability.PARTS, *(availability.KCP_PARTS if has_workspaces else ()))
 
 
+def _definitions(done: Completion) -> frozenset[str]:
+    ours = {crd["metadata"]["name"] for crd in all_crds()} if done.platform else set()
+    return cluster_objects.edge_definitions() | ours
+
+
 def _state(
     current: SupervisorStatus | None,
     done: Completion | None,
-    platform: tuple[Availability, ...],
+    found: Found,
     under_way: UnderWay | None,
 ) -> State:
     if (current and current.stopping) or (under_way and under_way.command == Role.DOWN):
@@ -125,8 +135,8 @@ def _state(
         return State.STARTING if under_way else State.STOPPED
     if done is None:
         return State.STARTING
-    is_well = readiness.are_ready(current) and all(part.is_available for part in platform)
-    return State.READY if is_well else State.DEGRADED
+    is_whole = all(part.is_available for part in found.parts) and not found.missing_definitions
+    return State.READY if readiness.are_ready(current) and is_whole else State.DEGRADED
 
 
 def _under_way(paths: StatePaths) -> UnderWay | None:

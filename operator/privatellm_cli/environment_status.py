@@ -7,7 +7,7 @@ from typing import Any
 from privatellm_cli.display import duration
 from privatellm_cli.output import grid, printable
 from privatellm_local.availability import Availability
-from privatellm_local.overview import Overview, Part, State, UnderWay
+from privatellm_local.overview import Overview, Part, UnderWay
 
 
 def as_document(seen: Overview) -> dict[str, Any]:
@@ -44,6 +44,7 @@ def as_document(seen: Overview) -> dict[str, Any]:
             }
             for part in seen.platform
         ],
+        "missingDefinitions": list(seen.missing_definitions),
     }
 
 
@@ -55,13 +56,15 @@ def text(seen: Overview) -> str:
             *_under_way(seen.under_way),
             *_tables(seen),
             *_workspaces(seen),
-            *(f"{name} {trouble}" for name, trouble in _troubles(seen)),
-            *(_REMEDY if seen.state is State.DEGRADED else ()),
+            *_troubles(seen),
         )
     )
 
 
-_REMEDY = ("`privatellm up` brings back what is missing.",)
+_BRINGS_BACK = "`privatellm up` brings it back"
+
+_RESTARTING = frozenset({"backoff", "starting", "waiting"})
+"""States of a component that the supervisor, which never gives up, will have ready by itself."""
 
 
 def _command(under_way: UnderWay | None) -> dict[str, Any] | None:
@@ -107,10 +110,30 @@ def _state(part: Availability) -> str:
     return "ready" if part.is_available else "unready"
 
 
-def _troubles(seen: Overview) -> Iterator[tuple[str, str]]:
-    for part in seen.components:
-        if part.message and (part.state != "ready" or part.name == "supervisor"):
-            yield part.name, printable(part.message)
+def _troubles(seen: Overview) -> Iterator[str]:
+    """Say what is wrong with each part, and who mends it: the supervisor, or the user by a command."""
+    yield from filter(None, map(_component_trouble, seen.components))
+    for name in seen.missing_definitions:
+        yield f"{name} does not exist; {_BRINGS_BACK}"
     for deployment in seen.platform:
         if deployment.trouble:
-            yield deployment.name, deployment.trouble
+            yield f"{deployment.name} {deployment.trouble}{_remedy(deployment)}"
+
+
+def _component_trouble(part: Part) -> str:
+    # The supervisor is as ready as ever when it has something to say.
+    if part.name == "supervisor":
+        return f"supervisor {printable(part.message)}" if part.message else ""
+    if part.state in _RESTARTING and part.restarts:
+        why = printable(part.message) or "ended"
+        return f"{part.name} {why}; the supervisor is restarting it"
+    if part.state == "unready":
+        return (
+            f"{part.name} runs and does not answer; see `privatellm logs --component {part.name}`"
+        )
+    return ""
+
+
+def _remedy(deployment: Availability) -> str:
+    is_gone = deployment.is_known and not (deployment.exists and deployment.wanted)
+    return f"; {_BRINGS_BACK}" if is_gone else ""

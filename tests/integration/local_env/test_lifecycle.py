@@ -198,6 +198,7 @@ async def test_up_brings_back_what_somebody_took_from_the_cluster(pair: Pair) ->
         ("unready", 0),
         ("unready", 0),
     ]
+    assert document["missingDefinitions"] == ["middlewares.traefik.io"]
     assert embedded.privatellm("status", "--state", state).code == 8
 
     outcome = embedded.privatellm("up", "--detach", "--no-demo", "--state", state)
@@ -207,6 +208,7 @@ async def test_up_brings_back_what_somebody_took_from_the_cluster(pair: Pair) ->
     document = _status(one)
     assert document["state"] == "ready"
     assert [part["readyReplicas"] for part in document["platform"]] == [1, 1]
+    assert document["missingDefinitions"] == []
     await embedded.kubectl(one, "get", "crd", "middlewares.traefik.io")
 
 

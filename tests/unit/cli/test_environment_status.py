@@ -57,15 +57,53 @@ def test_a_customers_workspace_is_told_as_a_variable_that_can_be_pasted() -> Non
 def test_what_is_wrong_is_said_with_the_way_out() -> None:
     """Below the tables, where nothing is cut."""
     broken = Part("traefik", "backoff", None, None, 3, "", "exited with code 1: \x1b[31mno")
-    seen = _overview(State.DEGRADED, ETCD, broken, platform=(Availability("operator", wanted=0),))
+    mute = Part("host-node", "unready", 43, 30.0, 1, "", "was ended by signal 9")
+    platform = (
+        Availability("operator", wanted=0),
+        Availability("authserver", exists=False),
+        Availability("agent", wanted=1),
+    )
+    seen = replace(
+        _overview(State.DEGRADED, ETCD, broken, mute, platform=platform),
+        missing_definitions=("middlewares.traefik.io",),
+    )
 
     lines = text(seen).splitlines()
 
-    assert "operator   unready   0 of 0" in lines
-    assert lines[-3:] == [
-        r"traefik exited with code 1: \x1b[31mno",
-        "operator has 0 of 0 replicas ready",
-        "`privatellm up` brings back what is missing.",
+    assert "operator     unready   0 of 0" in lines
+    assert lines[-6:] == [
+        r"traefik exited with code 1: \x1b[31mno; the supervisor is restarting it",
+        "host-node runs and does not answer; see `privatellm logs --component host-node`",
+        "middlewares.traefik.io does not exist; `privatellm up` brings it back",
+        "operator is scaled to 0; `privatellm up` brings it back",
+        "authserver does not exist; `privatellm up` brings it back",
+        "agent has 0 of 1 replicas ready",
+    ]
+    assert as_document(seen)["missingDefinitions"] == ["middlewares.traefik.io"]
+
+
+@pytest.mark.parametrize("state", ["backoff", "starting", "waiting"])
+def test_what_the_supervisor_restarts_needs_no_command(state: str) -> None:
+    """And what the API server cannot tell meanwhile is no loss that `up` could make good."""
+    killed = Part("kube-apiserver", state, None, None, 1, "", "was ended by signal 9")
+    unknown = Availability("operator", is_known=False)
+    seen = _overview(State.DEGRADED, killed, platform=(unknown,))
+
+    lines = text(seen).splitlines()
+
+    assert lines[-2:] == [
+        "kube-apiserver was ended by signal 9; the supervisor is restarting it",
+        "operator could not be asked for: the API server does not answer",
+    ]
+
+
+def test_the_first_start_of_a_component_is_no_trouble() -> None:
+    """Nothing has ended yet."""
+    starting = Part("etcd", "starting", 42, 1.0, 0, "", "")
+
+    assert text(_overview(State.STARTING, starting)).splitlines()[-1].split()[:2] == [
+        "etcd",
+        "starting",
     ]
 
 

@@ -25,7 +25,7 @@ WHOLE = {"readyReplicas": 1, "updatedReplicas": 1, "availableReplicas": 1}
     ("deployment", "is_available", "trouble"),
     [
         (_deployment(1, **WHOLE), True, ""),
-        (_deployment(0), False, "has 0 of 0 replicas ready"),
+        (_deployment(0), False, "is scaled to 0"),
         (_deployment(1), False, "has 0 of 1 replicas ready"),
         (_deployment(2, **WHOLE), False, "has 1 of 2 replicas ready"),
         (
@@ -54,10 +54,11 @@ def test_a_deployment_is_available_when_all_that_is_wanted_runs(
 
 async def test_a_cluster_that_cannot_be_asked_is_an_answer_too(tmp_path: Path) -> None:
     """Looking never fails."""
-    seen = await availability.look(tmp_path / "absent.kubeconfig")
+    seen = await availability.look(tmp_path / "absent.kubeconfig", definitions=["a.b"])
 
-    assert [part.name for part in seen] == list(availability.PARTS)
-    assert all(not part.is_known and not part.is_available for part in seen)
+    assert [part.name for part in seen.parts] == list(availability.PARTS)
+    assert all(not part.is_known and not part.is_available for part in seen.parts)
+    assert seen.missing_definitions == ()
     assert "does not answer" in Availability("operator", is_known=False).trouble
 
 

@@ -1,11 +1,12 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 import local_holding
-from privatellm_local import availability, completion, overview, readiness
-from privatellm_local.availability import Availability
+from privatellm_local import availability, cluster_objects, completion, overview, readiness
+from privatellm_local.availability import Availability, Found
 from privatellm_local.errors import StartError
 from privatellm_local.overview import State, UnderWay
 from privatellm_local.paths import StatePaths
@@ -191,8 +192,8 @@ async def test_an_environment_is_ready_only_with_its_platform(
 ) -> None:
     """Healthy processes around an operator that was scaled to nothing serve nobody."""
 
-    async def found(*_: object) -> tuple[Availability, ...]:
-        return (operator,)
+    async def found(*_: object) -> Found:
+        return Found((operator,))
 
     monkeypatch.setattr(availability, "look", found)
     completion.record(paths, publish(_component(ComponentState.READY)), demo=False)
@@ -201,6 +202,29 @@ async def test_an_environment_is_ready_only_with_its_platform(
 
     assert seen.state is expected
     assert seen.platform == (operator,)
+
+
+@pytest.mark.parametrize("platform", [True, False])
+async def test_an_environment_without_a_definition_is_degraded(
+    paths: StatePaths, publish: Publish, monkeypatch: pytest.MonkeyPatch, *, platform: bool
+) -> None:
+    """Nothing can be routed without Traefik's, whoever installs the platform."""
+    wanted: list[str] = []
+
+    async def found(_: Path, __: tuple[str, ...], definitions: Iterable[str]) -> Found:
+        wanted.extend(definitions)
+        return Found(missing_definitions=("middlewares.traefik.io",))
+
+    monkeypatch.setattr(availability, "look", found)
+    current = publish(_component(ComponentState.READY))
+    completion.record(paths, current, demo=False, platform=platform)
+
+    seen = await overview.look(paths, NOW)
+
+    assert seen.state is State.DEGRADED
+    assert seen.missing_definitions == ("middlewares.traefik.io",)
+    assert "middlewares.traefik.io" in wanted
+    assert (len(wanted) > len(cluster_objects.edge_definitions())) is platform
 
 
 async def test_looking_at_a_cluster_that_does_not_answer_is_no_error(
