@@ -2,13 +2,17 @@
 
 ``up`` runs the steps; ``down`` stops every process and, if asked, forgets everything. A start that
 fails or is interrupted leaves no process behind, with one exception: a detached environment whose
-cluster already works keeps running, so that one can look at what failed inside it.
+cluster already works keeps running, so that one can look at what failed inside it. A first start that is
+refused before it started a process leaves no directory either.
 """
 
 import asyncio
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from privatellm.errors import PrivateLLMError
 from privatellm_local import completion, files, machine, slots, state
 from privatellm_local.addresses import AddressPlan
 from privatellm_local.errors import EmbeddedError, NotRunningError, StartError
@@ -55,18 +59,24 @@ async def up(options: Options, progress: Progress) -> Running:
     """
     machine.require_linux()
     state.require_usable_path(options.paths)
+    state.require_apart(options.paths)
     state.require_usable(options.paths)
+    absent = files.absent(options.paths.root)
     files.make_private_directory(options.paths.root)
     options = _with_remembered(options)
     async with turn(options.paths, progress, Role.UP) as ours:
         heartbeat = Heartbeat(progress, ours.say)
         context = Context(options, heartbeat)
+        # Asked while we hold the lock: another `up` may have been here since we made the directory.
+        is_new = state.is_untouched(options.paths)
         was_complete = completion.is_complete(options.paths, **_wanted(options))
         try:
             async with heartbeat.beating():
                 await _run_steps(context, steps_for(options, is_complete=was_complete))
         except BaseException as error:
             await _clean_up(context, error)
+            if is_new and isinstance(error, PrivateLLMError) and not context.has_started_supervisor:
+                _withdraw(options.paths, absent)
             raise
         if not was_complete:
             _record(context)
@@ -103,6 +113,8 @@ async def down(paths: StatePaths, cache: CachePaths, progress: Progress, *, purg
     state.require_usable(paths)
     if not state.is_environment(paths):
         return Ended(was_running=False, was_removed=False)
+    if purge:
+        state.require_only_ours(paths)
     async with turn(paths, progress, Role.DOWN) as ours:
         was_running = await control.stop(paths)
         # What a killed node could not take with it.
@@ -190,6 +202,19 @@ async def _clean_up(context: Context, error: BaseException) -> None:
     context.progress.note("stopping what was started")
     await control.stop(context.paths)
     leftovers.sweep(context.paths.node)
+
+
+def _withdraw(paths: StatePaths, absent: tuple[Path, ...]) -> None:
+    """Remove what a first ``up`` has made that was refused; nothing ran in it yet."""
+    # What cannot be removed must not hide why `up` was refused.
+    with suppress(OSError):
+        for entry in paths.root.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+        for directory in absent:
+            directory.rmdir()
 
 
 def _running(paths: StatePaths, *, was_running: bool) -> Running:

@@ -34,6 +34,16 @@ def make_private_directory(path: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
+def absent(path: Path) -> tuple[Path, ...]:
+    """Return the directories that are made with a directory, the innermost first; none when it exists.
+
+    Raises:
+        StateError: when somebody keeps us from looking.
+    """
+    with translated(path, need="readable"):
+        return tuple(each for each in (path, *path.parents) if not each.exists())
+
+
 def write_atomically(path: Path, content: str | bytes, mode: int = PRIVATE_FILE) -> None:
     """Replace a file in one step; readers see the old content or the new one, never a part.
 
@@ -72,7 +82,7 @@ def read_text(path: Path) -> str | None:
     Raises:
         StateError: when the file is there but cannot be read.
     """
-    with translated(path):
+    with translated(path, need="readable"):
         try:
             return path.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -117,20 +127,25 @@ def lock(descriptor: int, *, wait: bool) -> bool:
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turn the operating system's file errors inside the block into a ``StateError``."""
+def translated(path: Path, need: str = "writable") -> Iterator[None]:
+    """Turn the operating system's file errors inside the block into a ``StateError``.
+
+    Args:
+        path: What the block works on.
+        need: What the path must be for the current user, where rights are missing.
+    """
     try:
         yield
     except OSError as error:
-        raise StateError(_explanation(path, error)) from error
+        raise StateError(_explanation(path, need, error)) from error
 
 
-def _explanation(path: Path, error: OSError) -> str:
+def _explanation(path: Path, need: str, error: OSError) -> str:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return f"No space is left for {path}: free some disk space and run the command again."
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
         return (
-            f"{path} must be writable for the current user ({error.strerror}): change its "
+            f"{path} must be {need} for the current user ({error.strerror}): change its "
             "permissions, or choose other places with --state DIR and PRIVATE_LLM_CACHE."
         )
     return f"{path} cannot be used: {error.strerror or error}."

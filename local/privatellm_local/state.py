@@ -3,8 +3,8 @@
 Only what cannot be derived again is kept: the layout's version and the addresses that were chosen at
 first creation. It is the first thing written into a new directory, so a directory without it is not an
 environment and nothing in it is ever deleted. The one exception is what remains of one, when its first
-``up`` failed or somebody removed a part: a lock that we signed, a status that we wrote or no file at all,
-and nothing beside it that does not bear one of our names.
+``up`` failed or somebody removed a part: a lock that we signed, a status that we wrote, a state file that
+cannot be read any more or no file at all, and nothing beside it that does not bear one of our names.
 """
 
 import json
@@ -125,30 +125,82 @@ def require_usable_path(paths: StatePaths) -> None:
             )
 
 
+def require_apart(paths: StatePaths) -> None:
+    """Refuse a directory inside another environment's, which would be removed with that one.
+
+    Raises:
+        StateError: with the other environment.
+    """
+    for parent in paths.root.parents:
+        if _holds_state(StatePaths(parent)):
+            raise StateError(
+                f"{paths.root} is inside the environment in {parent} and would be removed with it: "
+                "choose a directory elsewhere with --state DIR."
+            )
+
+
+def require_only_ours(paths: StatePaths) -> None:
+    """Refuse to remove an environment's directory that holds anything else.
+
+    Raises:
+        StateError: with what is not ours, or when the directory cannot be read.
+    """
+    foreign = _foreign(paths)
+    if foreign:
+        raise StateError(
+            f"{paths.root} holds files that are not ours ({min(foreign)}, ...), so nothing was removed: "
+            "move them elsewhere and run `privatellm down --purge` again."
+        )
+
+
+def is_untouched(paths: StatePaths) -> bool:
+    """Return whether there is nothing in a directory but, perhaps, a lock.
+
+    Raises:
+        StateError: when it cannot be read.
+    """
+    return _content(paths) <= {paths.lock_file.name}
+
+
 def is_environment(paths: StatePaths) -> bool:
     """Return whether a directory is one of ours, of whatever release and in whatever shape.
 
     Raises:
         StateError: when it cannot be read.
     """
-    if _is_state(files.read_text(paths.state_file) or ""):
+    text = files.read_text(paths.state_file)
+    if _is_state(text or ""):
         return True
-    # A draft is a state file that was being written when its `up` was killed.
-    drafts = {name for name in _content(paths) if name.startswith(f".{paths.state_file.name}.")}
-    if not _content(paths) - drafts <= paths.names:
+    if _foreign(paths):
         return False
-    has_mark = holding.read(paths.lock_file) is not None or status.read(paths) is not None
+    is_remains = text is not None and _may_be_state(text)
+    has_mark = (
+        is_remains or holding.read(paths.lock_file) is not None or status.read(paths) is not None
+    )
     return has_mark or _is_hollow(paths)
+
+
+def _holds_state(paths: StatePaths) -> bool:
+    try:
+        return _is_state(files.read_text(paths.state_file) or "")
+    except StateError:
+        return False  # What this user cannot read, this user does not purge.
+
+
+def _foreign(paths: StatePaths) -> frozenset[str]:
+    # A draft is a state file that was being written when its `up` was killed.
+    content, draft = _content(paths), f".{paths.state_file.name}."
+    return frozenset(name for name in content - paths.names if not name.startswith(draft))
 
 
 def _is_hollow(paths: StatePaths) -> bool:
     # Directories that a component made again while ours was being removed; nothing can be lost in them.
-    with files.translated(paths.root):
+    with files.translated(paths.root, need="readable"):
         return bool(_content(paths)) and not any(names for _, _, names in os.walk(paths.root))
 
 
 def _content(paths: StatePaths) -> frozenset[str]:
-    with files.translated(paths.root):
+    with files.translated(paths.root, need="readable"):
         if not paths.root.exists():
             return frozenset()
         return frozenset(entry.name for entry in paths.root.iterdir())
@@ -161,6 +213,15 @@ def _is_state(text: str) -> bool:
     except ValueError:
         return False
     return isinstance(raw, dict) and {"version", "slot"} <= raw.keys()
+
+
+def _may_be_state(text: str) -> bool:
+    # Damage can look like anything; an object of somebody else's that is whole does not name a version.
+    try:
+        raw = _parsed(text)
+    except ValueError:
+        return True
+    return not isinstance(raw, dict) or "version" in raw
 
 
 def _decoded(paths: StatePaths, text: str) -> dict[str, Any]:
@@ -181,7 +242,11 @@ def _parsed(text: str) -> Any:
 
 
 def _require_version(paths: StatePaths, raw: dict[str, Any]) -> None:
-    version = raw.get("version")
+    if "version" not in raw:
+        raise StateError(
+            f"{paths.state_file} is not of an environment: choose another directory with --state DIR."
+        )
+    version = raw["version"]
     if version != STATE_VERSION:
         raise StateError(
             f"{paths.root} was made by another release (state version {version}, this release reads "

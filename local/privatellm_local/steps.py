@@ -4,8 +4,9 @@ What a step finds out is kept in the :class:`Context` for the steps after it.
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -159,7 +160,8 @@ async def provide_programs(context: Context) -> str:
     """Find or build the control plane's programs."""
     programs = await builder.ensure_programs(context.options.cache, context.progress)
     context.use(programs)
-    return str(programs.apiserver.parent)
+    # Those that we built have a directory each, below one that they share.
+    return str(os.path.commonpath([program.parent for program in astuple(programs)]))
 
 
 async def make_certificates(context: Context) -> str:

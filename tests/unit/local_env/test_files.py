@@ -53,6 +53,21 @@ def test_a_missing_file_reads_as_nothing(tmp_path: Path) -> None:
     assert files.read_text(tmp_path / "absent") is None
 
 
+def test_an_unreadable_file_must_be_readable_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks at somebody else's environment does not want to write there."""
+
+    def denied(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", denied)
+
+    with pytest.raises(StateError, match="must be readable for the current user") as caught:
+        files.read_text(tmp_path / "state.json")
+    assert "writable" not in str(caught.value)
+
+
 def test_an_unwritable_place_is_explained_with_the_way_out(tmp_path: Path) -> None:
     """The message names the two ways to choose another place."""
     with pytest.raises(StateError) as caught, files.translated(tmp_path):

@@ -172,6 +172,53 @@ def test_somebody_elses_files_of_our_names_are_refused(
     assert not state.is_environment(StatePaths(tmp_path))
 
 
+@pytest.mark.parametrize("content", ["", "{", "[]", "\x89PNG", '{"version": 0}', '{"version": 9}'])
+def test_a_state_file_alone_that_cannot_be_read_any_more_is_ours(
+    tmp_path: Path, content: str
+) -> None:
+    """Its message says to purge the directory, so that must work."""
+    paths = StatePaths(tmp_path)
+    paths.state_file.write_text(content)
+
+    with pytest.raises(StateError, match="down --purge"):
+        state.load(paths)
+    state.require_usable(paths)
+    assert state.is_environment(paths)
+
+
+def test_a_whole_file_of_somebody_else_is_not_to_be_purged(paths: StatePaths) -> None:
+    """The way out leads around it."""
+    _write(paths, {"tabs": []})
+
+    with pytest.raises(StateError, match="not of an environment") as caught:
+        state.load(paths)
+    assert "purge" not in str(caught.value)
+
+
+@pytest.mark.parametrize("inner", ["inner", "node/deep/inner"])
+def test_a_directory_inside_another_environment_is_refused(paths: StatePaths, inner: str) -> None:
+    """It would be removed with that one."""
+    _write(paths, GOOD)
+
+    with pytest.raises(StateError, match=f"inside the environment in {paths.root} .*--state DIR"):
+        state.require_apart(StatePaths(paths.root / inner))
+
+    state.require_apart(paths)
+    state.require_apart(StatePaths(paths.root.parent / "sibling"))
+
+
+@pytest.mark.parametrize("content", ['{"tabs": []}', "{", None])
+def test_only_an_environment_keeps_others_out(tmp_path: Path, content: str | None) -> None:
+    """A file, or a directory, that is called like ours is somebody else's business."""
+    file = tmp_path / "state.json"
+    if content is None:
+        file.mkdir()
+    else:
+        file.write_text(content)
+
+    state.require_apart(StatePaths(tmp_path / "inner"))
+
+
 def test_an_absent_directory_is_usable(tmp_path: Path) -> None:
     """It will be made."""
     state.require_usable(StatePaths(tmp_path / "new"))

@@ -10,8 +10,21 @@ from typing import Any
 import pytest
 
 import local_holding
-from privatellm_local import cluster_objects, environment, files, freshness, host_node, state, steps
+from privatellm.errors import PrivateLLMError
+from privatellm_local import (
+    cluster_objects,
+    environment,
+    files,
+    freshness,
+    host_node,
+    listeners,
+    machine,
+    state,
+    steps,
+)
 from privatellm_local.addresses import AddressPlan
+from privatellm_local.build import builder
+from privatellm_local.build.builder import Programs
 from privatellm_local.environment import Ended
 from privatellm_local.errors import AddressError, NotRunningError, StateError
 from privatellm_local.locking import turn
@@ -206,6 +219,95 @@ async def test_purging_works_on_what_up_refuses(
     await environment.down(paths, cache, SilentProgress(), purge=True)
 
     assert not paths.root.exists()
+
+
+async def test_purging_removes_nothing_when_something_in_it_is_not_ours(
+    paths: StatePaths, cache: CachePaths
+) -> None:
+    """Another environment's directory, say; the refusal comes before the first file goes."""
+    state.save(paths, STATE)
+    (paths.root / "inner").mkdir()
+    before = set(paths.root.rglob("*"))
+
+    with pytest.raises(StateError, match=r"not ours \(inner, \.\.\.\).*down --purge"):
+        await environment.down(paths, cache, SilentProgress(), purge=True)
+
+    assert set(paths.root.rglob("*")) == before
+
+
+@pytest.mark.parametrize("refusal", ["disk", "port", "cache"])
+async def test_a_first_up_that_is_refused_leaves_no_directory(
+    tmp_path: Path, cache: CachePaths, monkeypatch: pytest.MonkeyPatch, refusal: str
+) -> None:
+    """Neither its own nor those above it; what was there before stays."""
+    paths = StatePaths(tmp_path / "new" / "deep" / "state")
+    _refuse(monkeypatch, refusal)
+
+    with pytest.raises(PrivateLLMError, match="refused"):
+        await environment.up(Options(paths, cache), SilentProgress())
+
+    assert not (tmp_path / "new").exists()
+    assert cache.root.exists()
+
+
+async def test_a_refused_up_empties_a_directory_that_was_empty(
+    tmp_path: Path, cache: CachePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The directory itself is the user's."""
+    _refuse(monkeypatch, "port")
+
+    with pytest.raises(PrivateLLMError, match="refused"):
+        await environment.up(Options(StatePaths(tmp_path / "state"), cache), SilentProgress())
+    (tmp_path / "state").mkdir()
+    with pytest.raises(PrivateLLMError, match="refused"):
+        await environment.up(Options(StatePaths(tmp_path / "state"), cache), SilentProgress())
+
+    assert list((tmp_path / "state").iterdir()) == []
+
+
+async def test_an_up_that_is_refused_later_keeps_the_environment(
+    paths: StatePaths, cache: CachePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its data is worth more than any refusal."""
+    state.save(paths, STATE)
+    (paths.etcd_data / "data").touch()
+    _refuse(monkeypatch, "port")
+
+    with pytest.raises(PrivateLLMError, match="refused"):
+        await environment.up(Options(paths, cache), SilentProgress())
+
+    assert (paths.etcd_data / "data").exists()
+    assert state.load(paths) == STATE
+
+
+def _refuse(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    def refused(*_: object) -> None:
+        raise StateError("refused")
+
+    place, name = {
+        "disk": (machine, "require_disk"),
+        "port": (listeners, "require_free"),
+        "cache": (CachePaths, "create"),
+    }[what]
+    for check in ("require_openmp", "require_memory", "require_disk"):
+        monkeypatch.setattr(machine, check, lambda *_: None)
+    monkeypatch.setattr(place, name, refused)
+
+
+async def test_programs_are_told_by_the_directory_that_holds_them_all(
+    tmp_path: Path, paths: StatePaths, cache: CachePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that we built have a directory each."""
+    built = Programs(*(tmp_path / "bin" / digest / "program" for digest in "abcd"))
+
+    async def found(*_: object) -> Programs:
+        return built
+
+    monkeypatch.setattr(builder, "ensure_programs", found)
+
+    said = await steps.provide_programs(Context(Options(paths, cache), SilentProgress()))
+
+    assert said == str(tmp_path / "bin")
 
 
 HOLDER = """
