@@ -121,15 +121,20 @@ def test_an_interrupt_has_the_shells_code(
     assert capsys.readouterr().err == "error: Interrupted.\n"
 
 
-@pytest.mark.parametrize("interrupted", ["typer", "kubernetes", "rich"])
-def test_an_interrupt_of_the_imports_is_a_line_too(tmp_path: Path, interrupted: str) -> None:
+@pytest.mark.parametrize(
+    ("interrupted", "subcommand"),
+    [("typer", "list"), ("kubernetes", "list"), ("rich", "list"), ("httpx", "doctor")],
+)
+def test_an_interrupt_of_the_imports_is_a_line_too(
+    tmp_path: Path, interrupted: str, subcommand: str
+) -> None:
     """Importing takes long enough for a person to change their mind."""
     stub = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
     (tmp_path / f"{interrupted}.py").write_text(stub)
     command = Path(sys.executable).with_name("privatellm")
 
     ended = subprocess.run(
-        [command, "list"],
+        [command, subcommand],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
