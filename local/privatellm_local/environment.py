@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from privatellm.errors import PrivateLLMError
-from privatellm_local import completion, files, machine, slots, state
+from privatellm_local import completion, demo, files, machine, slots, state
 from privatellm_local.addresses import AddressPlan
 from privatellm_local.errors import EmbeddedError, NotRunningError, StartError
 from privatellm_local.locking import turn
@@ -40,8 +40,8 @@ class Running:
     answer: str | None = None
     """What the demo's model said, when it was asked."""
 
-    is_demo_stopped: bool = False
-    """The demo was not asked, because its user has stopped it."""
+    demo_ended: demo.Ended | None = None
+    """Why the demo was not asked: its user has ended this."""
 
     has_kcp: bool = False
     """There are workspaces, and a customer's kubeconfig."""
@@ -83,7 +83,7 @@ async def up(options: Options, progress: Progress) -> Running:
     return replace(
         _running(options.paths, was_running=was_complete),
         answer=context.answer,
-        is_demo_stopped=context.is_demo_stopped,
+        demo_ended=context.demo_ended,
     )
 
 

@@ -92,7 +92,7 @@ class Context:
         self.edge_definitions = ""
         self.models: tuple[dict[str, Any], ...] = ()
         self.answer: str | None = None
-        self.is_demo_stopped = False
+        self.demo_ended: demo.Ended | None = None
         self._state: EnvironmentState | None = None
         self._programs: Programs | None = None
 
@@ -286,9 +286,9 @@ async def run_demo(context: Context) -> str:
     kubeconfig = context.paths.kubeconfig(inventory.ADMIN.name)
     async with await KubeClient.connect(kubeconfig) as client:
         credentials = await demo.order_demo(client, progress.update, DEMO_SECONDS)
-    if credentials is None:
-        context.is_demo_stopped = True
-        return "stopped by its user"
+    if isinstance(credentials, demo.Ended):
+        context.demo_ended = credentials
+        return "ended by its user"
     progress.update("asking the model a question")
     context.answer = await demo.ask(credentials, QUESTION)
     return ""

@@ -4,9 +4,10 @@ import typer
 
 from privatellm_cli import exports, invocation
 from privatellm_local import environment
-from privatellm_local.demo import names
+from privatellm_local.demo import Ended, names
 from privatellm_local.demo.question import QUESTION, curl_line
 from privatellm_local.environment import Running
+from privatellm_local.paths import StatePaths
 from privatellm_local.progress import Progress
 from privatellm_local.steps import Options
 from privatellm_local.workspaces.names import CUSTOMER_KUBECONFIG
@@ -53,11 +54,21 @@ def _workspaces(running: Running) -> tuple[str, ...]:
     )
 
 
+def _way_back(paths: StatePaths, ended: Ended) -> str:
+    name = f"{names.NAMESPACE}/{names.INSTANCE}"
+    match ended:
+        case Ended.INSTANCE:
+            start = invocation.in_cluster(paths, "scale", name, "--replicas", "1")
+            return f"The demo is stopped; start it with `{start}`."
+        case Ended.KEY:
+            delete = invocation.in_cluster(paths, "delete", name, "--tokens")
+            again = invocation.command(paths, "up")
+            return f"The demo's key is revoked; order the demo anew with `{delete}` and `{again}`."
+
+
 async def _demonstration(running: Running) -> tuple[str, ...]:
-    if running.is_demo_stopped:
-        scale = ("scale", f"{names.NAMESPACE}/{names.INSTANCE}", "--replicas", "1")
-        start = invocation.in_cluster(running.paths, *scale)
-        return (f"The demo is stopped; start it with `{start}`.", "")
+    if running.demo_ended is not None:
+        return (_way_back(running.paths, running.demo_ended), "")
     if running.answer is None:
         return ()
     return (

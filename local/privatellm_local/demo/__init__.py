@@ -6,7 +6,7 @@ Python package, so nothing is downloaded but from a package index; Gemma's terms
 
 What it deliberately does not do: it never talks to the model server directly, it makes no objects that
 a customer would not make, and it repairs nothing; what is wrong is said in the words of the objects'
-conditions. It does not start what its user has stopped either.
+conditions. It does not bring back what its user has ended either.
 
 Modules: ``model`` (the file and its catalogue entry), ``order`` (apply and wait), ``verdict`` (pure: what
 an object's state means for the order), ``question`` (ask, and the line for a person to paste).
@@ -14,12 +14,13 @@ an object's state means for the order), ``question`` (ask, and the line for a pe
 
 from privatellm_local.demo.errors import DemoError
 from privatellm_local.demo.model import ModelFile, model_manifest, prepare_model
-from privatellm_local.demo.order import DemoCredentials, order_demo
+from privatellm_local.demo.order import DemoCredentials, Ended, order_demo
 from privatellm_local.demo.question import ask, curl_line
 
 __all__ = [
     "DemoCredentials",
     "DemoError",
+    "Ended",
     "ModelFile",
     "ask",
     "curl_line",

@@ -2,7 +2,8 @@
 
 Waiting is watching. The first thing that is seen may be left over from an earlier run of the
 environment, and a failure may heal (a server that restarts), so an object that is broken gets a moment to
-change before the order is given up. An instance that its user has scaled to nothing is left as it is.
+change before the order is given up. What its user has ended, the instance
+or its key, is left as it is.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import base64
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
 from privatellm.api.api_token_request import APITokenRequest
@@ -28,6 +30,16 @@ PATIENCE_WITH_FAILURE_SECONDS = 15.0
 SECRET_KEYS = ("OPENAI_BASE_URL", "OPENAI_API_URL", "OPENAI_API_KEY")
 
 
+class Ended(Enum):
+    """What the demo's user has ended, so that there is nothing to ask."""
+
+    INSTANCE = auto()
+    """It is scaled to nothing."""
+
+    KEY = auto()
+    """It is revoked, which is for good."""
+
+
 @dataclass(frozen=True, slots=True)
 class DemoCredentials:
     """What the token Secret holds: all that a client needs."""
@@ -44,10 +56,10 @@ async def order_demo(
     progress: Callable[[str], None],
     deadline_seconds: float,
     patience_seconds: float = PATIENCE_WITH_FAILURE_SECONDS,
-) -> DemoCredentials | None:
+) -> DemoCredentials | Ended:
     """Order the demo's instance and key, wait until both are ready, and read the Secret.
 
-    Nothing is waited for, and ``None`` returned, when the instance's user has stopped it.
+    Nothing is waited for when the demo's user has ended it; what was ended is returned then.
 
     Args:
         client: Acts as the customer.
@@ -61,8 +73,8 @@ async def order_demo(
     """
     for manifest in manifests():
         await client.apply(kinds.kind_of(manifest), manifest, field_manager=FIELD_MANAGER)
-    if await _is_stopped(client):
-        return None
+    if (ended := await _ended(client)) is not None:
+        return ended
     waiting = _Waiting(client, progress, patience_seconds)
     try:
         async with asyncio.timeout(deadline_seconds):
@@ -99,10 +111,15 @@ def manifests() -> tuple[dict[str, Any], ...]:
     )
 
 
-async def _is_stopped(client: KubeClient) -> bool:
+async def _ended(client: KubeClient) -> Ended | None:
+    # The order says nothing of these fields, so applying it keeps what the user has chosen.
     instance = await client.get(kinds.LLM_INSTANCE, names.INSTANCE, names.NAMESPACE)
-    # The order names no number, so applying it keeps the one that the user has chosen.
-    return instance is not None and instance["spec"].get("replicas") == 0
+    if instance is not None and instance["spec"].get("replicas") == 0:
+        return Ended.INSTANCE
+    token = await client.get(kinds.API_TOKEN_REQUEST, names.TOKEN_REQUEST, names.NAMESPACE)
+    if token is not None and token["spec"].get("revoked"):
+        return Ended.KEY
+    return None
 
 
 class _Waiting:

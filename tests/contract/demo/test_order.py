@@ -10,7 +10,7 @@ import pytest
 
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.waiting import wait_for
-from privatellm_local.demo import DemoCredentials, DemoError, order_demo
+from privatellm_local.demo import DemoCredentials, DemoError, Ended, order_demo
 from privatellm_local.demo.order import SECRET_KEYS
 from token_control_plane import control_plane
 
@@ -105,10 +105,21 @@ async def test_a_demo_that_its_user_has_stopped_is_left_stopped(client: KubeClie
     await client.patch(kinds.LLM_INSTANCE, "demo", "demo", stop, subresource="scale")
     order.cancel()
 
-    assert await order_demo(client, lambda _: None, DEADLINE_SECONDS) is None
+    assert await order_demo(client, lambda _: None, DEADLINE_SECONDS) is Ended.INSTANCE
     seen = await client.get(kinds.LLM_INSTANCE, "demo", "demo")
     assert seen is not None
     assert seen["spec"]["replicas"] == 0
+
+
+async def test_a_demo_without_a_key_is_not_asked(client: KubeClient) -> None:
+    """A revoked key stays revoked; only its user may want another."""
+    order = asyncio.create_task(order_demo(client, lambda _: None, DEADLINE_SECONDS))
+    await answer(client, kinds.API_TOKEN_REQUEST, phase="Pending")
+    revoke = {"spec": {"revoked": True}}
+    await client.patch(kinds.API_TOKEN_REQUEST, "demo", "demo", revoke)
+    order.cancel()
+
+    assert await order_demo(client, lambda _: None, DEADLINE_SECONDS) is Ended.KEY
 
 
 async def test_a_failed_instance_ends_the_order_with_its_condition(client: KubeClient) -> None:
@@ -132,7 +143,7 @@ async def test_a_failure_that_heals_does_not_end_the_order(client: KubeClient) -
     await answer(client, kinds.API_TOKEN_REQUEST, phase="Ready", secretName="demo-token")
 
     ordered = await order
-    assert ordered is not None
+    assert isinstance(ordered, DemoCredentials)
     assert ordered.api_key == SECRET["OPENAI_API_KEY"]
 
 
