@@ -43,7 +43,10 @@ class Signature(BaseModel):
     """What the holder is doing, for people."""
 
     file: str = ""
-    """Which file was signed: a copy of a state directory says nothing about who runs there."""
+    """Which file was signed: a copy of a state directory says nothing about who runs there.
+
+    Empty in what releases before 0.1 signed.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ def living(path: Path) -> Signature | None:
     if signature is None or signature.process is None or not is_alive(signature.process):
         return None
     try:
-        is_original = signature.file == _identity(path.stat())
+        is_original = signature.file in ("", _identity(path.stat()))
     except OSError:
         return None
     return signature if is_original else None
