@@ -110,6 +110,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except (PrivateLLMError, TyperException, BrokenPipeError) as error:
         return _report(error)
+    except SystemExit as ended:
+        # The parser exits with 1 by itself when nobody reads its output, and after completing a word.
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        return _report(ended.__context__)
     except Exception as error:  # noqa: BLE001 - the last line of defence against a traceback
         return _report(error)
     if outcome == ExitCode.INTERRUPTED:

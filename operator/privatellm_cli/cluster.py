@@ -18,6 +18,7 @@ from privatellm.errors import (
     ForbiddenError,
     InvalidInputError,
     NotFoundError,
+    UnauthorizedError,
     UnavailableError,
 )
 from privatellm.kube import KubeClient, Manifest
@@ -253,6 +254,13 @@ def explained(server: str, embedded: StatePaths | None = None) -> Iterator[None]
         if error.status:
             raise
         raise _unreachable(server, embedded, error) from error
+    except UnauthorizedError as error:
+        raise UnauthorizedError(
+            f"The cluster at {server} knows nobody by the credentials of the kubeconfig: they have "
+            "expired, or are another cluster's. Log in again, or choose another --context.",
+            status=error.status,
+            reason=error.reason,
+        ) from error
     except NotFoundError as error:
         if f"/apis/{GROUP}/" in str(error) and any(text in str(error) for text in _NO_SUCH_KIND):
             raise NotFoundError(

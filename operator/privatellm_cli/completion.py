@@ -31,6 +31,11 @@ def models(context: typer.Context, incomplete: str) -> list[str]:
     return _names(kinds.LLM_MODEL, context, incomplete)
 
 
+def namespaces(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the namespaces that begin like the word so far, as far as one may list them."""
+    return _names(kinds.NAMESPACE, context, incomplete)
+
+
 def _names(kind: Kind, context: typer.Context, incomplete: str) -> list[str]:
     given = context.params
     kubeconfig = given.get("kubeconfig")

@@ -1,12 +1,15 @@
-"""How much of a model is there, read from the fetcher's log while somebody waits.
+"""How a download fares, read from the fetcher's log while somebody waits.
 
-A courtesy: conditions say that a model is being fetched, the log says how far it is. Whoever may not read
-logs, and a log that cannot be read now, lose the percentage and nothing else.
+A courtesy: conditions say that a model is being fetched, the log says how far it is, and what the fetcher
+tries again because of. A fetcher forgives a source for minutes before it gives up and a condition has the
+cause. Whoever may not read logs, and a log that cannot be read now, lose this and nothing else.
 """
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol
 
 from privatellm import labels
 from privatellm.errors import ForbiddenError, KubernetesError
@@ -23,22 +26,53 @@ PAUSE_SECONDS = 1.0
 """Between two looks for a fetcher that runs."""
 
 
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """Bytes arrive; ``detail`` says how far it is."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class TryingAgain:
+    """The source failed in a way that may heal; ``cause`` is one sentence about it."""
+
+    cause: str
+
+
+News = Coming | TryingAgain
+
+
+class Listener(Protocol):
+    """Whoever wants to know how a download fares."""
+
+    def hear(self, news: News | None) -> None:
+        """Take note of the last line of a fetcher; ``None`` when no fetcher runs."""
+
+
 class Narrator:
     """Joins what conditions and the log tell into one line of progress."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._message = self._detail = ""
+        self._is_stuck = False
 
-    def say(self, message: str) -> None:
-        """Tell what the conditions say; the detail of the sentence before is over."""
-        if message != self._message:
-            self._message, self._detail = message, ""
+    def say(self, message: str, *, is_stuck: bool = False) -> None:
+        """Tell what the conditions say; the detail of the sentence before is over.
+
+        Args:
+            message: The sentence.
+            is_stuck: Whether it is about a failure; how far another try is would contradict it.
+        """
+        if is_stuck or message != self._message:
+            self._detail = ""
+        self._message, self._is_stuck = message, is_stuck
         self._tell()
 
     def detail(self, text: str) -> None:
         """Tell how far it is."""
-        self._detail = text
+        self._detail = "" if self._is_stuck else text
         self._tell()
 
     def _tell(self) -> None:
@@ -48,12 +82,12 @@ class Narrator:
         self._progress.update(" - ".join(filter(None, (detail, self._message))))
 
 
-async def tell(cluster: Cluster, name: Name, narrator: Narrator) -> None:
-    """Tell how far the fetchers of an instance are, until cancelled or not allowed to."""
+async def tell(cluster: Cluster, name: Name, listener: Listener) -> None:
+    """Tell how the fetchers of an instance fare, until cancelled or not allowed to."""
     while True:
         try:
-            async for detail in _details(cluster, name):
-                narrator.detail(detail)
+            async for news in _news(cluster, name):
+                listener.hear(news)
         except ForbiddenError:
             return
         except KubernetesError:
@@ -61,31 +95,33 @@ async def tell(cluster: Cluster, name: Name, narrator: Narrator) -> None:
         await asyncio.sleep(PAUSE_SECONDS)
 
 
-def detail_of(line: bytes) -> str:
-    """Return how far a fetcher is, by a line of its log; empty when it says nothing about that."""
+def news_of(line: bytes) -> News | None:
+    """Return what a line of a fetcher's log says about the download, if it is about that."""
     try:
         entry = json.loads(line)
     except ValueError:
-        return ""
-    if not isinstance(entry, dict) or entry.get("event") != "progress":
-        return ""
-    done, total = entry.get("bytes"), entry.get("total_bytes")
-    if not isinstance(done, int):
-        return ""
-    if not isinstance(total, int) or total <= 0:
-        return size(done)
-    return f"{100 * done // total} % of {size(total)}"
+        return None
+    match entry:
+        case {"event": "retry", "message": str(cause)}:
+            return TryingAgain(cause)
+        case {"event": "progress", "bytes": int(done), "total_bytes": int(total)} if total > 0:
+            return Coming(f"{100 * done // total} % of {size(total)}")
+        case {"event": "progress", "bytes": int(done)}:
+            return Coming(size(done))
+        case _:
+            return None
 
 
-async def _details(cluster: Cluster, name: Name) -> AsyncIterator[str]:
+async def _news(cluster: Cluster, name: Name) -> AsyncIterator[News | None]:
     pod = await _fetching_pod(cluster, name)
     if pod is None:
+        yield None
         return
     path = kinds.POD.path(name.namespace, pod, "log")
     query = {"container": FETCHER, "follow": "true", "tailLines": "1"}
     async for line in cluster.client.lines(path, query=query):
-        if detail := detail_of(line):
-            yield detail
+        if news := news_of(line):
+            yield news
 
 
 async def _fetching_pod(cluster: Cluster, name: Name) -> str | None:

@@ -61,6 +61,7 @@ NamespaceOption = Annotated[
         metavar="NAME",
         help="Namespace (default: the context's, else default).",
         show_default=False,
+        autocompletion=completion.namespaces,
     ),
 ]
 

@@ -1,8 +1,8 @@
 """Wait for an instance, telling what happens meanwhile and ending with the cause when it will not come.
 
-The watch tells the conditions; how much of the model is there comes from the fetcher's log, beside it. A
-cause that could heal is believed for a while and then ends the wait, because a person who sits at a
-terminal is better served by one sentence now than by a time-out later.
+The watch tells the conditions; how the download fares comes from the fetcher's log, beside it. A cause that
+could heal is believed for a while and then ends the wait, because a person who sits at a terminal is better
+served by one sentence now than by a time-out later. The platform goes on trying all the same.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from privatellm_cli.verdict import OnTheWay, Reached, Stuck, Verdict, judge
 from privatellm_local.progress import Progress
 
 PATIENCE_SECONDS = 20.0
-"""How long a cause that could heal is believed to; a fetcher has retried before it reports one."""
+"""How long a cause that could heal is believed to, be it a condition's or that of a fetcher's next try."""
 
 READY_SECONDS = 600.0
 """How long a command waits unless told otherwise: a large model takes minutes to arrive and to load."""
@@ -60,10 +60,10 @@ async def until_ready(
         OverdueError: when it did not come about in time, with what it was waiting for.
     """
     progress.begin(name.text)
-    narrator = downloads.Narrator(progress)
-    watching = asyncio.create_task(downloads.tell(cluster, name, narrator))
+    wait = Wait(name, timeout_seconds, downloads.Narrator(progress))
+    watching = asyncio.create_task(downloads.tell(cluster, name, wait))
     try:
-        reached = await _Wait(name, timeout_seconds).follow(cluster, narrator)
+        reached = await wait.follow(cluster)
     finally:
         watching.cancel()
         progress.close()
@@ -143,32 +143,56 @@ async def _until_deleted(cluster: Cluster, kind: Kind, name: Name, uid: str) -> 
     await wait_for(cluster.client, kind, name.name, name.namespace, gone)
 
 
-class _Wait:
+class Wait:
     """One wait: a deadline, moved forward once something is stuck."""
 
-    def __init__(self, name: Name, timeout_seconds: float) -> None:
+    def __init__(self, name: Name, timeout_seconds: float, narrator: downloads.Narrator) -> None:
         self._name = name
         self._seconds = timeout_seconds
-        self._stuck_since: float | None = None
+        self._narrator = narrator
+        self._limit = asyncio.timeout(timeout_seconds)
+        self._deadline = asyncio.get_running_loop().time() + timeout_seconds
         self._last: Verdict = OnTheWay("It has not been looked at yet.")
+        self._stuck_since: float | None = None
+        self._trouble = ""
+        self._troubled_since: float | None = None
 
-    async def follow(self, cluster: Cluster, narrator: downloads.Narrator) -> Manifest:
+    async def follow(self, cluster: Cluster) -> Manifest:
+        """Return the instance once it is as it was asked for.
+
+        Raises:
+            UnreachedError: when it will not come about by itself, with the cause.
+            OverdueError: when it did not come about in time.
+        """
         place = (self._name.name, self._name.namespace)
         try:
             async with (
-                asyncio.timeout(self._seconds) as limit,
+                self._limit,
                 aclosing(states(cluster.client, kinds.LLM_INSTANCE, *place)) as seen,
             ):
-                deadline = limit.when() or 0.0
                 async for state in seen:
-                    if self._is_reached(state, narrator):
+                    if self._is_reached(state):
                         return state or {}
-                    limit.reschedule(self._until(deadline))
+                    self._reschedule()
         except TimeoutError:
             raise self._end() from None
         raise AssertionError("states() never ends by itself")
 
-    def _is_reached(self, state: Manifest | None, narrator: downloads.Narrator) -> bool:
+    def hear(self, news: downloads.News | None) -> None:
+        """Take note of how the download fares; failures are believed to heal until the next byte."""
+        match news:
+            case downloads.TryingAgain(cause):
+                self._troubled_since = self._troubled_since or asyncio.get_running_loop().time()
+                self._trouble = cause
+                self._narrator.detail("trying again")
+            case downloads.Coming(detail):
+                self._trouble, self._troubled_since = "", None
+                self._narrator.detail(detail)
+            case None:
+                self._trouble, self._troubled_since = "", None
+        self._reschedule()
+
+    def _is_reached(self, state: Manifest | None) -> bool:
         if state is None:
             raise NotFoundError(f"LLMInstance {self._name.text} was deleted meanwhile.")
         self._last = judge(LLMInstance.parse(state))
@@ -176,25 +200,31 @@ class _Wait:
             case Reached():
                 return True
             case OnTheWay(message):
-                narrator.say(message)
+                self._narrator.say(message)
             case Stuck(message, final):
                 if final:
                     raise self._end()
-                narrator.say(message)
+                # For good: a fetcher that fails, starts anew and fails again is no news.
+                self._stuck_since = self._stuck_since or asyncio.get_running_loop().time()
+                self._narrator.say(message, is_stuck=True)
         return False
 
-    def _until(self, deadline: float) -> float:
-        """Return when to give up: earlier once something is stuck, for every later time it is again."""
-        if not isinstance(self._last, Stuck):
-            return deadline
-        now = asyncio.get_running_loop().time()
-        self._stuck_since = self._stuck_since or now
-        return min(deadline, max(now, self._stuck_since + PATIENCE_SECONDS))
+    def _reschedule(self) -> None:
+        """Give up earlier once something is stuck."""
+        since = self._stuck_since if isinstance(self._last, Stuck) else self._troubled_since
+        soonest = self._deadline if since is None else since + PATIENCE_SECONDS
+        if not self._limit.expired():
+            now = asyncio.get_running_loop().time()
+            self._limit.reschedule(min(self._deadline, max(now, soonest)))
 
     def _end(self) -> UnreachedError | OverdueError:
         match self._last:
             case Stuck(message):
                 return UnreachedError(f"LLMInstance {self._name.text} is not ready: {message}")
+            case OnTheWay() if self._trouble:
+                return UnreachedError(
+                    f"LLMInstance {self._name.text} is not ready: the model's source fails. {self._trouble}"
+                )
             case OnTheWay(message):
                 return OverdueError(
                     f"LLMInstance {self._name.text} is not ready after {self._seconds:g} s: {message} "

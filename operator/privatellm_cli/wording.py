@@ -18,6 +18,13 @@ _RULES: tuple[tuple[re.Pattern[str], _Words], ...] = tuple(
         (r"Input should be less than or equal to (\S+)", lambda m: f"it must be {m[1]} or less"),
         (r"Input should be ", lambda _: "it must be "),
         (r"Value error, ", lambda _: ""),
+        (
+            r"No such option: --state\b.*",
+            lambda _: (
+                "No such option: --state. This command finds an embedded environment as any other cluster: "
+                "give --kubeconfig DIR/kubeconfigs/admin.kubeconfig"
+            ),
+        ),
     )
 )
 

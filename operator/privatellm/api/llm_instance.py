@@ -80,8 +80,10 @@ class LLMInstanceSpec(ApiModel):
 class ServedModel(ApiModel):
     """The model that an instance serves."""
 
-    name: str
-    sha256: str | None = None
+    name: str = Field(description="Name of the LLMModel.")
+    sha256: str | None = Field(
+        default=None, description="Digest of its weights; absent while none is known."
+    )
 
 
 class LLMInstanceStatus(ApiModel):

@@ -86,8 +86,12 @@ class ModelSource(ApiModel):
 class Resources(ApiModel):
     """What a model server's container asks for."""
 
-    requests: dict[str, Quantity] = Field(default_factory=dict)
-    limits: dict[str, Quantity] = Field(default_factory=dict)
+    requests: dict[str, Quantity] = Field(
+        default_factory=dict, description="What a node must have free for each server, by resource."
+    )
+    limits: dict[str, Quantity] = Field(
+        default_factory=dict, description="What each server may use at most, by resource."
+    )
 
 
 class Limits(ApiModel):

@@ -14,8 +14,8 @@ _HEADER = """\
 
 Generated from the code by `make crds`; a test compares. A condition's message says in one sentence what
 is wrong and what to do; its reason is for machines and does not change between releases without notice.
-Events carry the same reasons. Reasons of a failed fetch appear in the `ModelAvailable` and `Ready`
-conditions of an `LLMInstance`, and in those of an `LLMModel` that the platform fetches itself.
+[Events](events.md) carry the same reasons. Reasons of a failed fetch appear in the `ModelAvailable` and
+`Ready` conditions of an `LLMInstance`, and in those of an `LLMModel` that the platform fetches itself.
 
 | object | reason | what it means |
 |---|---|---|

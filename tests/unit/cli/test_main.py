@@ -180,6 +180,46 @@ def test_an_output_that_cannot_be_written_is_one_line(arguments: list[str], tmp_
     )
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["status", "--state", "nowhere"]], ids=" ".join)
+def test_a_reader_that_has_seen_enough_is_no_failure(arguments: list[str], tmp_path: Path) -> None:
+    """As for `privatellm ... | head`: nothing is said, and the code is the one of success."""
+    command = Path(sys.executable).with_name("privatellm")
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    with os.fdopen(writing, "w") as closed:
+        ended = subprocess.run(
+            [command, *arguments],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            text=True,
+            check=False,
+        )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_kubectl_runs_the_same_command() -> None:
+    """It finds the plugin on the path, and hands over arguments and code."""
+    programs = Path(sys.executable).parent
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+
+    asked, wrong = (
+        subprocess.run(
+            [programs / "kubectl", "llm", *arguments],
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for arguments in (["token", "--help"], ["lst"])
+    )
+
+    assert asked.stdout.startswith("Usage: kubectl llm token")
+    assert (wrong.returncode, wrong.stderr.count("Did you mean 'list'?")) == (2, 1)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"), [("90", 90), ("1.5", 1.5), ("30s", 30), ("2m", 120), ("1h30m", 5400)]
 )

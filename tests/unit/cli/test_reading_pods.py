@@ -1,5 +1,7 @@
+import io
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,8 +13,10 @@ from privatellm.kube import KubeClient
 from privatellm.kube.credentials import Credentials
 from privatellm_cli import downloads, pod_logs
 from privatellm_cli.cluster import Cluster
+from privatellm_cli.downloads import Coming, News, TryingAgain
 from privatellm_cli.pod_logs import LogQuery
 from privatellm_local.progress import SilentProgress
+from privatellm_operator.fetcher.progress import json_lines
 
 
 @pytest.mark.parametrize(
@@ -20,18 +24,33 @@ from privatellm_local.progress import SilentProgress
     [
         (
             {"event": "progress", "bytes": 63_000_000, "total_bytes": 253_000_000},
-            "24 % of 253 MB",
+            Coming("24 % of 253 MB"),
         ),
-        ({"event": "progress", "bytes": 63_000_000}, "63 MB"),
-        ({"event": "verified", "bytes": 63_000_000}, ""),
-        ({"event": "progress", "bytes": "many"}, ""),
-        ("a string", ""),
+        ({"event": "progress", "bytes": 63_000_000}, Coming("63 MB")),
+        ({"event": "progress", "bytes": 63_000_000, "total_bytes": None}, Coming("63 MB")),
+        ({"event": "retry", "message": "hub is silent."}, TryingAgain("hub is silent.")),
+        ({"event": "retry"}, None),
+        ({"event": "verified", "bytes": 63_000_000}, None),
+        ({"event": "progress", "bytes": "many"}, None),
+        ("a string", None),
     ],
 )
-def test_progress_is_read_off_the_fetchers_log(entry: Any, expected: str) -> None:
-    """Other lines say nothing about how far it is."""
-    assert downloads.detail_of(json.dumps(entry).encode()) == expected
-    assert downloads.detail_of(b"not json") == ""
+def test_how_a_download_fares_is_read_off_the_fetchers_log(
+    entry: Any, expected: News | None
+) -> None:
+    """Other lines say nothing about it."""
+    assert downloads.news_of(json.dumps(entry).encode()) == expected
+    assert downloads.news_of(b"not json") is None
+
+
+@pytest.mark.parametrize("name", ["progress", "retry"])
+def test_the_fetcher_writes_the_lines_that_are_read(name: str) -> None:
+    """By its own writer, and not only in this test's words."""
+    written = io.StringIO()
+    fields = {"bytes": 1, "total_bytes": 2, "message": "hub is silent.", "seconds": 1.0}
+    json_lines(written, lambda: datetime(2026, 1, 1, tzinfo=UTC))(name, **fields)
+
+    assert downloads.news_of(written.getvalue().encode()) is not None
 
 
 class Screen(SilentProgress):
@@ -58,6 +77,26 @@ def test_how_far_it_is_belongs_to_what_is_going_on() -> None:
         "The model is being fetched.",
         "24 % of 253 MB - The model is being fetched.",
         "The model is being loaded.",
+    ]
+
+
+def test_how_far_another_try_is_is_not_told_beside_the_failure() -> None:
+    """A fetcher that starts anew has a percentage, and the condition still speaks of the last one."""
+    screen = Screen()
+    narrator = downloads.Narrator(screen)
+
+    narrator.say("The model is being fetched.")
+    narrator.detail("99 % of 253 MB")
+    narrator.say("Its checksum is wrong.", is_stuck=True)
+    narrator.detail("1 % of 253 MB")
+    narrator.say("The model is being fetched.")
+    narrator.detail("2 % of 253 MB")
+
+    assert screen.shown[2:] == [
+        "Its checksum is wrong.",
+        "Its checksum is wrong.",
+        "The model is being fetched.",
+        "2 % of 253 MB - The model is being fetched.",
     ]
 
 

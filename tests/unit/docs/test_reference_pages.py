@@ -3,13 +3,22 @@
 import inspect
 import re
 
-from docs_pages import DOCS, Page
+from docs_pages import DOCS, Page, pages
 from privatellm import labels
 from privatellm.names import backend_key_name, child_name, token_secret_name
+from privatellm_authserver.answers import DENIALS
 from privatellm_authserver.paths import ALLOWED
 from privatellm_authserver.settings import Settings
+from privatellm_cli.exit_codes import ExitCode
 from privatellm_local.packaging.api_reference import api_page, fields
+from privatellm_operator.reconcile.events import CONTROLLER
+from privatellm_operator.reconcile.token.plan import Occasion
 from privatellm_operator.render.token_secret import API_KEY, API_URL, BASE_URL
+from privatellm_sync_agent import flags
+from privatellm_sync_agent.controllers.conditions import Verdict
+from privatellm_sync_agent.engine import events
+from privatellm_sync_agent.engine.events import Reason
+from privatellm_sync_agent.objects import ownership
 
 REFERENCE = DOCS / "reference"
 
@@ -36,13 +45,55 @@ def test_every_setting_of_the_authserver_is_told_with_its_default() -> None:
 
 
 def test_every_label_and_finalizer_is_told() -> None:
-    """And no other one of ours."""
+    """And no other one of ours, or of the sync agent."""
     text = Page(REFERENCE / "names-and-labels.md").text
-    values = [value for _, value in inspect.getmembers(labels) if isinstance(value, str)]
+    members = (*inspect.getmembers(labels), *inspect.getmembers(ownership))
+    values = [value for _, value in members if isinstance(value, str)]
     real = {v for v in values if re.fullmatch(r"[a-z0-9.]+\.[a-z]+/[a-z-]+", v)}
     told = set(re.findall(r"`([a-z0-9.]+\.[a-z]+/[a-z-]+)`", text))
 
     assert told - {"kubernetes.io/ingress.class"} == real
+
+
+def test_every_event_is_told_with_its_type() -> None:
+    """And no other one; those about conditions have the conditions' reasons."""
+    page = Page(REFERENCE / "events.md")
+    told = first_cells(page)
+    of_agent = {
+        reason.value: "Warning" if reason in events._WARNINGS else "Normal" for reason in Reason
+    }
+
+    assert set(told) == {occasion.value for occasion in Occasion} | set(of_agent)
+    assert {reason: told[reason].split(" | ")[0] for reason in of_agent} == of_agent
+    assert f"`{CONTROLLER}`" in page.text
+
+
+def test_every_reason_and_flag_of_the_sync_agent_is_told() -> None:
+    """And no other flag."""
+    page = Page(DOCS / "how-to" / "sync-agent.md")
+    table = page.text.partition("| flag | meaning |")[2].partition("\n\n")[0]
+    parser = flags._parser()
+    real = {word for action in parser._actions for word in action.option_strings}
+
+    assert set(re.findall(r"(?<=`)--[a-z-]+", table)) == real - {"-h", "--help"}
+    assert {verdict.value for verdict in Verdict} <= set(page.spans())
+
+
+def test_the_exit_codes_are_told_in_one_place() -> None:
+    """A second table would lag behind the generated one."""
+    row = f"| 0 | {ExitCode.OK.meaning}"
+    with_table = {page.name for page in pages() if row.lower().rstrip(".") in page.text.lower()}
+
+    assert with_table == {"docs/reference/cli.md"}
+
+
+def test_every_refusal_of_a_key_is_told_to_customers() -> None:
+    """By status and code, and no other one."""
+    page = Page(DOCS / "how-to" / "connect-clients.md")
+    rows = re.findall(r"^\| (\d{3}) \| (`[^|]+) \|", page.text, re.MULTILINE)
+    told = {(int(status), code) for status, cell in rows for code in re.findall(r"\w+", cell)}
+
+    assert told == {(int(denial.status), denial.code) for denial in DENIALS.values()}
 
 
 def test_the_names_are_the_derived_ones() -> None:
@@ -74,6 +125,14 @@ def test_the_page_of_the_api_has_every_kind_with_its_rules() -> None:
     assert "`spec.rotation`: rotation.every must be 1h or more." in page
     assert "| `spec.instanceName` | string |  | required; " in page
     assert "\\|" in page
+
+
+def test_every_field_of_the_api_says_what_it_is_for() -> None:
+    """On the page, and so under ``kubectl explain``."""
+    rows = re.findall(r"^\| `([^`]+)` \|.*\| (.*?) ?\|$", api_page(), re.MULTILINE)
+
+    assert [path for path, text in rows if not text] == []
+    assert len(rows) > 50
 
 
 def test_fields_of_lists_are_told_below_their_list() -> None:
