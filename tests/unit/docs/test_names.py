@@ -60,6 +60,20 @@ def test_every_variable_of_a_page_is_read() -> None:
     assert {name: unknown for name, unknown in faults.items() if unknown} == {}
 
 
+def test_every_variable_that_a_program_reads_is_on_a_page() -> None:
+    """But those by which the host node marks the processes that it starts."""
+    read = {
+        name
+        for tree in PROGRAMS
+        if tree != "tests"
+        for path in (ROOT / tree).rglob("*.py")
+        for name in VARIABLE.findall(path.read_text())
+    }
+    told = {name for page in pages() for name in VARIABLE.findall(page.text)}
+
+    assert read - told == {"PRIVATE_LLM_HOST_NODE", "PRIVATE_LLM_VOLUME_MOUNTS"}
+
+
 def test_every_value_of_a_page_is_in_a_chart() -> None:
     """A dotted name that begins like a group of values; the values' own pages are generated."""
     written = [page for page in pages() if not page.path.name.endswith("chart-values.md")]
