@@ -181,7 +181,7 @@ FAULTS = {
     "reserved model": (
         world(served=model(allowedNamespaces=["other"])),
         Reason.MODEL_NOT_ALLOWED,
-        "acme",
+        "this namespace",
     ),
     "model that leaves": (world(served=leaving()), Reason.MODEL_LEAVES, "tinyllama"),
     "too many replicas": (world(instance(replicas=11)), Reason.TOO_MANY_REPLICAS, "11"),

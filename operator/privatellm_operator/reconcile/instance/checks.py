@@ -77,7 +77,7 @@ def model_is_allowed(world: InstanceWorld, _caps: CapSettings) -> Fault | None:
         return None
     return Fault(
         Reason.MODEL_NOT_ALLOWED,
-        f"The model {world.instance.spec.model!r} may not be used in the namespace {namespace!r}. "
+        f"The model {world.instance.spec.model!r} may not be used in this namespace. "
         "Choose another one, or ask the platform team to allow it.",
     )
 

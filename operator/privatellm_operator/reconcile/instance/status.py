@@ -19,6 +19,7 @@ from privatellm.conditions import Condition, ConditionStatus
 from privatellm.errors import ForbiddenError, KubernetesError
 from privatellm.kube import kinds
 from privatellm.names import endpoint_of, slug_of
+from privatellm_operator.reconcile.discretion import for_customers
 from privatellm_operator.reconcile.instance.causes import Cause, cause_of, has_weights
 from privatellm_operator.reconcile.instance.checks import Fault
 from privatellm_operator.reconcile.instance.facts import InstanceWorld, Servers
@@ -68,7 +69,7 @@ def status_of(world: InstanceWorld, outcome: Outcome, public: PublicSettings) ->
     """
     instance, servers = world.instance, world.servers
     slug = slug_of(instance.metadata.uid)
-    wanted = _conditions(world, outcome)
+    wanted = [_discreet(c, instance.metadata.namespace) for c in _conditions(world, outcome)]
     merged = conditions.merged(
         instance.status.conditions, wanted, generation=instance.metadata.generation, now=world.now
     )
@@ -275,6 +276,10 @@ def _is_routed(world: InstanceWorld, seen: Iterable[Condition]) -> bool:
 
 def _ending(kind: str) -> Condition:
     return _false(kind, Reason.TERMINATING, "The instance is being deleted.")
+
+
+def _discreet(condition: Condition, namespace: str) -> Condition:
+    return condition.model_copy(update={"message": for_customers(condition.message, namespace)})
 
 
 def _is_true(known: dict[str, Condition], kind: InstanceCondition) -> bool:

@@ -9,6 +9,8 @@ yet to be created, a dry run tells whether it could be, before a key is issued t
 from dataclasses import replace
 from datetime import datetime
 
+import structlog
+
 from privatellm.api.api_token_request import APITokenRequest
 from privatellm.api.llm_instance import LLMInstance
 from privatellm.errors import ForbiddenError
@@ -28,6 +30,8 @@ from privatellm_operator.reconcile.token.reading import secret_facts, token_in, 
 from privatellm_operator.render import token_secret
 from privatellm_operator.world.cache import World
 from privatellm_operator.world.usage import KeyUsage
+
+log = structlog.get_logger(__name__)
 
 
 class TokenGatherer:
@@ -105,6 +109,7 @@ class TokenGatherer:
         try:
             secret = await self._client.get(kinds.SECRET, name, namespace)
         except ForbiddenError as error:
+            _note_refusal(request, error)
             return replace(known, secret=HiddenSecret(str(error)))
         if secret is None:
             return replace(known, secret=await self._no_secret(known))
@@ -131,5 +136,12 @@ class TokenGatherer:
         try:
             await self._client.create(kinds.SECRET, trial, dry_run=True)
         except ForbiddenError as error:
+            _note_refusal(request, error)
             return NoSecret(str(error))
         return NoSecret()
+
+
+def _note_refusal(request: APITokenRequest, error: ForbiddenError) -> None:
+    # The status says it without what names the platform; whoever grants rights needs every word.
+    metadata = request.metadata
+    log.info("Secret refused", object=f"{metadata.namespace}/{metadata.name}", error=str(error))

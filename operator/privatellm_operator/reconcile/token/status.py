@@ -6,6 +6,7 @@ from privatellm.api.meta import format_time, parse_time
 from privatellm.conditions import Condition, ConditionStatus
 from privatellm.names import token_secret_name
 from privatellm.verifiers import Verifier
+from privatellm_operator.reconcile.discretion import for_customers
 from privatellm_operator.reconcile.events import Announcement
 from privatellm_operator.reconcile.token.facts import InstanceFacts, OwnSecret, TokenWorld
 from privatellm_operator.reconcile.token.plan import WriteStatus
@@ -37,6 +38,7 @@ def judged(
         terms: The request's terms, where they can be told.
     """
     before = world.request.status
+    message = for_customers(message, world.request.metadata.namespace)
     ready = Condition(
         type=TokenCondition.READY,
         status=ConditionStatus.TRUE if reason is Reason.KEY_READY else ConditionStatus.FALSE,
