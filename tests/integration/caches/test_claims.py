@@ -66,7 +66,8 @@ async def test_instances_of_a_namespace_share_one_fetch_and_the_last_one_frees_i
     async def back() -> bool:
         pods = await pods_of(client, namespace, "two")
         ready = [c["ready"] for p in pods for c in p["status"].get("containerStatuses", ())]
-        return [p["metadata"]["uid"] for p in pods] != [pod["metadata"]["uid"]] and ready == [True]
+        is_another = [p["metadata"]["uid"] for p in pods] != [pod["metadata"]["uid"]]
+        return len(pods) == 1 and is_another and bool(ready) and all(ready)
 
     await eventually(back, within=READY_SECONDS, what="a server in the old one's place")
     assert len(source.requests) == 1, "one fetch for all of them"
