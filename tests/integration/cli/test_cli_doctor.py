@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+import cli_calls
 from admission_tenants import kubeconfig_with, metadata, token_of
+from cli_calls import Call
 from cli_world import CommandLine, only_line
 from privatellm.kube import KubeClient, kinds
 
@@ -69,35 +71,28 @@ async def test_a_stranger_learns_what_cannot_be_seen(stranger: CommandLine) -> N
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        ("models",),
-        ("list",),
-        ("get", "chat"),
-        ("describe", "chat"),
-        ("logs", "chat"),
-        ("deploy", "chat", "--model", "phi-2"),
-        ("scale", "chat", "--replicas", "1"),
-        ("delete", "chat"),
-        ("env", "chat"),
-        ("chat", "chat", "-m", "x"),
-        ("bench", "chat"),
-        ("token", "create", "chat"),
-        ("token", "list"),
-        ("token", "rotate", "key"),
-        ("token", "rotate", "--all", "--yes"),
-        ("token", "revoke", "key"),
-    ],
-    ids=" ".join,
+    "call",
+    [call for call in cli_calls.IN_CLUSTER if call.needs_right],
+    ids=lambda call: call.id,
 )
-async def test_a_missing_right_is_one_line_that_names_it(
-    stranger: CommandLine, command: tuple[str, ...]
-) -> None:
+async def test_a_missing_right_is_one_line_that_names_it(stranger: CommandLine, call: Call) -> None:
     """For every command alike."""
-    outcome = await stranger.call(*command)
+    outcome = await stranger.call(*call.words)
 
     assert outcome.code == 9
     assert "forbidden" in only_line(outcome)
+
+
+def test_a_token_that_the_cluster_takes_no_more_is_told_as_that(
+    cli: CommandLine, kubeconfig: Path, tmp_path: Path
+) -> None:
+    """As the real API server refuses it; the unit tests ask every command."""
+    expired = CommandLine(kubeconfig_with("expired", kubeconfig, tmp_path), cli.namespace)
+
+    outcome = expired.run("list")
+
+    assert outcome.code == 9
+    assert "knows nobody by the credentials" in only_line(outcome)
 
 
 def test_names_are_offered_after_tab(cli: CommandLine) -> None:

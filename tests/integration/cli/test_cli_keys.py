@@ -12,7 +12,7 @@ import pytest
 
 from admission_tenants import create_tenant, kubeconfig_with, token_of
 from cli_world import CommandLine, only_line
-from customer import MODEL, Credentials, until_routed
+from customer import MODEL, Credentials, until_phase, until_routed
 from eventually import eventually
 from privatellm.kube import KubeClient, kinds
 from privatellm.verifiers import SECRET_TYPE
@@ -85,15 +85,24 @@ def test_a_taken_name_is_refused(ordered: CommandLine) -> None:
     assert "already exists" in only_line(outcome)
 
 
-def test_an_ended_key_is_not_used(ordered: CommandLine) -> None:
-    """The way out is named."""
-    ordered.succeed("token", "create", "chat", "--name", "app")
-    ordered.succeed("token", "revoke", "app")
+@pytest.mark.parametrize("phase", ["Revoked", "Expired"])
+async def test_an_ended_key_is_not_used(
+    client: KubeClient, ordered: CommandLine, phase: str
+) -> None:
+    """The way out is named, and the request of the ended one gives no other."""
+    terms = ("--expires-after", "15s") if phase == "Expired" else ()
+    assert (await ordered.call("token", "create", "chat", "--name", "app", *terms)).code == 0
+    if phase == "Revoked":
+        await ordered.call("token", "revoke", "app")
+    await until_phase(client, kinds.API_TOKEN_REQUEST, ordered.namespace, "app", phase)
 
     for command in (("chat", "chat", "-m", "Hello"), ("bench", "chat"), ("env", "chat")):
-        outcome = ordered.run(*command)
+        outcome = await ordered.call(*command)
         assert outcome.code == 9
         assert "privatellm token create" in only_line(outcome)
+    rotated = await ordered.call("token", "rotate", "app")
+    assert rotated.code == 11
+    assert phase.lower() in only_line(rotated).lower()
 
 
 async def test_a_customer_who_administers_the_namespace_may_rotate(

@@ -4,6 +4,8 @@ import time
 
 import pytest
 
+import cli_calls
+from cli_calls import Call
 from cli_world import CommandLine, only_line
 from customer import MODEL
 from privatellm.kube import KubeClient, kinds
@@ -126,6 +128,8 @@ async def test_a_model_that_cannot_be_fetched_ends_the_wait_with_the_cause(
         outcome = await cli.call("deploy", "chat", "--model", name, "--wait")
         took = time.monotonic() - began
         described = await cli.call("describe", "chat", "-o", "json")
+        listed, created = await cli.call("list"), await cli.call("token", "create", "chat")
+        asked = [await cli.call(*c) for c in (("chat", "chat", "-m", "Hello"), ("bench", "chat"))]
         await cli.call("delete", "chat")
     finally:
         await client.delete(kinds.LLM_MODEL, name)
@@ -134,6 +138,10 @@ async def test_a_model_that_cannot_be_fetched_ends_the_wait_with_the_cause(
     assert "sha256" in only_line(outcome).lower() or "checksum" in only_line(outcome).lower()
     assert took < 60
     assert '"reason": "ChecksumMismatch"' in described.stdout
+    assert "Failed" in listed.stdout
+    assert created.code == 0, "a key may be asked for before its instance is ready"
+    for outcome in asked:
+        assert (outcome.code, only_line(outcome).count("privatellm describe")) in ((10, 1), (9, 0))
 
 
 def test_what_will_not_be_there_in_time_is_told_as_that(cli: CommandLine) -> None:
@@ -145,31 +153,14 @@ def test_what_will_not_be_there_in_time_is_told_as_that(cli: CommandLine) -> Non
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        ("get", "nope"),
-        ("describe", "nope"),
-        ("logs", "nope"),
-        ("scale", "nope", "--replicas", "1"),
-        ("delete", "nope"),
-        ("env", "nope"),
-        ("chat", "nope", "-m", "x"),
-        ("bench", "nope"),
-        ("token", "create", "nope"),
-        ("token", "rotate", "nope"),
-        ("token", "revoke", "nope"),
-        ("deploy", "chat", "--model", "nope"),
-    ],
-    ids=" ".join,
+    "call", [call for call in cli_calls.IN_CLUSTER if call.names], ids=lambda call: call.id
 )
-def test_an_unknown_name_is_told_with_the_known_ones(
-    cli: CommandLine, command: tuple[str, ...]
-) -> None:
+def test_an_unknown_name_is_told_with_the_known_ones(cli: CommandLine, call: Call) -> None:
     """For every command alike."""
-    outcome = cli.run(*command)
+    outcome = cli.run(*call.words)
 
     assert outcome.code == 9
-    assert "There is no LLM" in only_line(outcome) or "no APITokenRequest" in only_line(outcome)
+    assert f"There is no {call.names} nope" in only_line(outcome)
 
 
 def test_a_namesake_elsewhere_is_named_and_not_taken(cli: CommandLine) -> None:
