@@ -20,7 +20,7 @@ from privatellm_sync_agent.engine.store import Store, without_managed_fields
 from privatellm_sync_agent.kcp.home import ENDPOINT_SLICE, Home, endpoint_urls
 from privatellm_sync_agent.naming.names import Identity
 from privatellm_sync_agent.projection.exports import API_EXPORT, Published
-from privatellm_sync_agent.published.spec import PUBLISHED_RESOURCE
+from privatellm_sync_agent.published.spec import PUBLISHED_RESOURCE, GroupKind, copied_kind
 
 EXPORT_KEY = "export"
 
@@ -67,7 +67,7 @@ class Agent:
         self._kcp = kcp
         self._home = home
         self._recorder = EventRecorder(settings.name)
-        self.manager = Manager(service, kcp, self._recorder, spans)
+        self.manager = Manager(service, kcp, self._recorder, spans, self._copied_kinds)
         self.namespaces = NamespaceSweeper(service, settings.name, self.manager)
         self.published: dict[str, Published] = {}
         self._queue: WorkQueue[str] = WorkQueue()
@@ -104,8 +104,10 @@ class Agent:
                     group.create_task(provided.run())
                 for informer in self.informers:
                     group.create_task(informer.run())
-                # Definitions first, or every published resource would be told that its own is missing.
+                # Definitions first, or every published resource would be told that its own is missing; all
+                # resources first, or a related object might be given away that another one's copy owns.
                 await self._synced(CUSTOM_RESOURCE_DEFINITION.plural)
+                await self._synced(PUBLISHED_RESOURCE.plural)
                 await self._synced(ENDPOINT_SLICE.plural)
                 group.create_task(self._queue.run(self._publish, workers=2))
                 if Controller.EXPORT not in self.settings.disabled:
@@ -186,6 +188,10 @@ class Agent:
             ),
             "",
         )
+
+    def _copied_kinds(self) -> frozenset[GroupKind]:
+        found = (copied_kind(manifest) for manifest in self._resources)
+        return frozenset(kind for kind in found if kind is not None)
 
     def _all_published(self) -> tuple[Published, ...]:
         return tuple(self.published[name] for name in sorted(self.published))

@@ -104,17 +104,16 @@ async def client_of(
     return await stack.enter_async_context(KubeClient(credentials(url, token)))
 
 
-async def onboard(client: KubeClient, workspace: Workspace, binding: Manifest | None = None) -> str:
+async def onboard(client: KubeClient, workspace: Workspace) -> str:
     """Do what the platform does for a customer: the operator may handle Secrets in the local namespace.
 
     Args:
         client: For the service cluster.
         workspace: The customer's; the local namespace is that of its namespace ``default``.
-        binding: The RoleBinding; absent: that of the embedded environment.
     """
     name = local_namespace(workspace)
     await client.create(kinds.NAMESPACE, an_object(kinds.NAMESPACE, name))
-    await client.create(kinds.ROLE_BINDING, binding or tenant_binding(name))
+    await client.create(kinds.ROLE_BINDING, tenant_binding(name))
     return name
 
 

@@ -204,12 +204,12 @@ class World:
         assert copy is not None
         return copy
 
-    async def published(self) -> None:
-        """Wait until the export says what the agent publishes."""
+    async def published(self, count: int = 1) -> None:
+        """Wait until the export says what the agent publishes: so many kinds."""
 
         async def done() -> bool:
             export = await self.provider.client.get(API_EXPORT, self.export)
-            return bool(((export or {}).get("spec") or {}).get("resources"))
+            return len(((export or {}).get("spec") or {}).get("resources") or []) >= count
 
         await eventually(done, what="an entry in the export")
 

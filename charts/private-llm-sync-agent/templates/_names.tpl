@@ -13,6 +13,18 @@ objects end in the namespace, so that releases in two namespaces do not meet.
 {{- printf "%s-published-resources" (include "private-llm-sync-agent.name" .) }}
 {{- end }}
 
+{{/* The operator's role for namespaces of customers; its chart gives it this name. */}}
+{{- define "private-llm-sync-agent.tenantRole" -}}
+{{- printf "private-llm-operator-tenant.%s" .Values.onboarding.operatorNamespace }}
+{{- end }}
+
+{{/* The annotation by which the agent onboards the namespaces that it makes, as YAML; empty: it does not. */}}
+{{- define "private-llm-sync-agent.onboarding" -}}
+{{- with .Values.onboarding.operatorNamespace }}
+onboard.syncagent.kcp.io/operator: {{ dict "clusterRole" (include "private-llm-sync-agent.tenantRole" $) "serviceAccount" (printf "%s/private-llm-operator" .) | toJson | quote }}
+{{- end }}
+{{- end }}
+
 {{/* Labels by which the pods are found; they never change. */}}
 {{- define "private-llm-sync-agent.selector" -}}
 app.kubernetes.io/name: {{ include "private-llm-sync-agent.name" . }}

@@ -25,6 +25,7 @@ from privatellm_local.packaging.value_types import (
     Name,
     Namespace,
     OptionalName,
+    OptionalNamespace,
     Reference,
     Switch,
     Url,
@@ -92,10 +93,20 @@ class PublishedResources(Group):
     cluster owns them; they stay when it is uninstalled."""
 
     further: Annotated[dict[Name, dict[str, Any]], Field(default_factory=dict)]
-    """Further PublishedResources: the `spec` by its name. The agent needs `rbac.furtherRules` for them."""
+    """Further PublishedResources: the `spec` by its name. The agent needs `rbac.furtherRules` for them. The
+    name of one of ours replaces its `spec` and keeps what guards it."""
 
     selector: Line = ""
     """Label selector of the PublishedResources that this agent handles; empty: all. Ours have no labels."""
+
+
+class Onboarding(Group):
+    """How the local namespaces that the agent makes are onboarded, so that customers get their keys."""
+
+    operator_namespace: OptionalNamespace = ""
+    """Namespace of the operator's release. The agent binds the role
+    `private-llm-operator-tenant.<namespace>` to the operator in each namespace that it makes, and may bind
+    no other; empty: you onboard them otherwise."""
 
 
 class Rule(Member):
@@ -193,6 +204,9 @@ class SyncAgentValues(Group):
 
     published_resources: PublishedResources = PublishedResources()
     """What is published, applied by the agent itself."""
+
+    onboarding: Onboarding = Onboarding()
+    """How the local namespaces that the agent makes are onboarded, so that customers get their keys."""
 
     disabled_controllers: tuple[Literal["apiexport", "apiresourceschema", "sync"], ...] = ()
     """Parts of the agent that are switched off."""

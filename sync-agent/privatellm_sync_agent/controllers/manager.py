@@ -15,6 +15,7 @@ from privatellm.telemetry.tracing import SpanSink
 from privatellm_sync_agent.engine.events import EventRecorder
 from privatellm_sync_agent.engine.publication import Publication
 from privatellm_sync_agent.engine.synchronizer import Synchronizer
+from privatellm_sync_agent.engine.world import CopiedKinds, no_kinds
 
 log = structlog.get_logger(__name__)
 
@@ -30,11 +31,13 @@ class Manager:
         kcp: KubeClient,
         recorder: EventRecorder,
         spans: SpanSink | None = None,
+        copied: CopiedKinds = no_kinds,
     ) -> None:
         self._service = service
         self._kcp = kcp
         self._recorder = recorder
         self._spans = spans
+        self._copied = copied
         self._running: dict[str, tuple[Synchronizer, asyncio.Task[None]]] = {}
         self._urls: frozenset[str] = frozenset()
         self._gate = asyncio.Event()
@@ -69,6 +72,7 @@ class Manager:
             recorder=self._recorder,
             gate=self._gate,
             spans=self._spans,
+            copied=self._copied,
         )
         synchronizer.set_endpoints(self._urls)
         task = asyncio.create_task(_keep_running(synchronizer))

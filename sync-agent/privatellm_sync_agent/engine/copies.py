@@ -34,7 +34,7 @@ from privatellm_sync_agent.objects.ownership import (
 from privatellm_sync_agent.objects.selectors import LabelSelector
 from privatellm_sync_agent.published.related import Origin
 from privatellm_sync_agent.related import names
-from privatellm_sync_agent.related.guards import is_owned, is_reference_to
+from privatellm_sync_agent.related.guards import is_owned, kind_of
 from privatellm_sync_agent.related.names import Pair, Place
 
 log = structlog.get_logger(__name__)
@@ -156,16 +156,17 @@ class Carrier:
     def _is_anothers(self, original: Manifest, uid: str) -> bool:
         """Return whether an original was made for another object: then it is not ours to give.
 
-        It names another copy as its owner, which may be gone while nobody has collected its dependents yet,
-        or it is itself what another object's customer handed down.
+        It names another copy, of this or another published kind, as its owner, which may be gone while
+        nobody has collected its dependents yet, or it is itself what was handed down for another object.
         """
         metadata, local = original["metadata"], self.work.publication.local
+        copied = self.work.world.copied() | {(local.group, local.name)}
         mark = (metadata.get("labels") or {}).get(COPY_OF)
         ours = {
             self.work.owner.copy_mark(one.spec.identifier) for one in self.work.publication.related
         }
         return mark not in {None, *ours} or any(
-            owner["uid"] != uid and is_reference_to(local, owner)
+            owner["uid"] != uid and kind_of(owner) in copied
             for owner in metadata.get("ownerReferences") or []
         )
 

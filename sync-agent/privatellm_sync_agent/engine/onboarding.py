@@ -1,9 +1,9 @@
 """The rung that opens a copy's local namespace: it exists, and the provider's grants hold in it.
 
 Grants are given only in namespaces that this agent made; in one that somebody else made, rights are that
-person's to give. They are looked at once a namespace and process, and again when the namespace had to be
-made anew, so a settled world causes no requests. A binding that is there stays as it is: taking back a
-grant, or changing it, is for people.
+person's to give. They are looked at when a namespace is first met, when it had to be made anew, and every
+few minutes; a settled world causes reads alone. A binding that is there stays as it is, whatever it says:
+changing a grant is for people, and one that is to go must leave the PublishedResource first.
 """
 
 from privatellm.errors import AlreadyExistsError

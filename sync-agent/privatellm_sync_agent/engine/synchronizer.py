@@ -20,7 +20,14 @@ from privatellm_sync_agent.engine.ladder import Ladder
 from privatellm_sync_agent.engine.publication import Publication, RelatedRule
 from privatellm_sync_agent.engine.queue import WorkQueue
 from privatellm_sync_agent.engine.store import Store, metadata_only
-from privatellm_sync_agent.engine.world import LOGICAL_CLUSTER, NAMESPACE, Endpoint, World
+from privatellm_sync_agent.engine.world import (
+    LOGICAL_CLUSTER,
+    NAMESPACE,
+    CopiedKinds,
+    Endpoint,
+    World,
+    no_kinds,
+)
 from privatellm_sync_agent.naming.names import Identity
 from privatellm_sync_agent.objects.ownership import AGENT, COPY, remote_identity
 from privatellm_sync_agent.objects.selectors import LabelSelector
@@ -32,6 +39,9 @@ API_BINDING = Kind("apis.kcp.io", "v1alpha2", "APIBinding", "apibindings", names
 
 WORKERS = 8
 """Objects of one published resource that are worked on at a time."""
+
+GRANTS_SECONDS = 300.0
+"""How often it is looked whether what the provider grants still holds."""
 
 
 class Synchronizer:
@@ -46,10 +56,11 @@ class Synchronizer:
         recorder: EventRecorder,
         gate: asyncio.Event,
         spans: SpanSink | None = None,
+        copied: CopiedKinds = no_kinds,
         workers: int = WORKERS,
     ) -> None:
         self.publication = publication
-        self.world = World(service)
+        self.world = World(service, copied)
         journal = Journal(publication.name, self.world, spans)
         self.queue: WorkQueue[Identity] = WorkQueue(
             group_of=lambda identity: identity.cluster, gate=gate, frame=journal.frame
@@ -94,8 +105,20 @@ class Synchronizer:
                 await own[0].synced.wait()
                 self._follow_wanted(group)
                 group.create_task(self.queue.run(self._ladder.climb, workers=self._workers))
+                if self.publication.grants:
+                    group.create_task(self._look_at_grants())
         finally:
             self._group = None
+
+    async def _look_at_grants(self) -> None:
+        """Let one object of each local namespace have a pass now and then: it looks at the grants there."""
+        while True:
+            await asyncio.sleep(GRANTS_SECONDS)
+            self.world.opened.clear()
+            for copy in {
+                one["metadata"].get("namespace"): one for one in self.world.copies
+            }.values():
+                self._copy_changed(None, copy)
 
     def _follow_wanted(self, group: asyncio.TaskGroup) -> None:
         for url in tuple(self._tasks):

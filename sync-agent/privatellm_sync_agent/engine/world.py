@@ -3,7 +3,7 @@
 Reads for comparing come from the stores; whoever destroys something reads it live first.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 
 from privatellm.kube import KubeClient, Manifest
@@ -11,6 +11,7 @@ from privatellm.kube.kinds import Kind
 from privatellm_sync_agent.engine.store import Store, metadata_only
 from privatellm_sync_agent.naming.names import Identity
 from privatellm_sync_agent.objects.ownership import remote_identity
+from privatellm_sync_agent.published.spec import GroupKind
 
 CLUSTER_ANNOTATION = "kcp.io/cluster"
 PATH_ANNOTATION = "kcp.io/path"
@@ -66,6 +67,15 @@ class Endpoint:
         return self.kcp.at(f"{self.url.rstrip('/')}/clusters/{cluster}")
 
 
+CopiedKinds = Callable[[], frozenset[GroupKind]]
+"""Tells of which kinds of the service cluster this agent makes copies, for any published resource."""
+
+
+def no_kinds() -> frozenset[GroupKind]:
+    """Return nothing, for a resource that is published alone."""
+    return frozenset()
+
+
 Used = tuple[Kind, Identity]
 """A related object of either side; the cluster of one in the service cluster is empty."""
 
@@ -99,6 +109,7 @@ class World:
     """Both sides of one published resource."""
 
     service: KubeClient
+    copied: CopiedKinds = no_kinds
     copies: Store = field(default_factory=lambda: Store(copy_keys))
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     uses: Uses = field(default_factory=Uses)

@@ -18,6 +18,10 @@ PUBLISHED_RESOURCE = Kind(
 )
 
 
+GroupKind = tuple[str, str]
+"""Group and kind, which stay when versions come and go."""
+
+
 class Scope(StrEnum):
     """Whether objects live in namespaces."""
 
@@ -107,6 +111,18 @@ class PublishedResourceSpec(SpecModel):
         if len(set(identifiers)) != len(identifiers):
             raise ValueError("identifiers of related resources must be unique")
         return self
+
+
+def copied_kind(manifest: dict[str, Any]) -> GroupKind | None:
+    """Return the kind of the service cluster that copies are made of, whether or not the rest can be used.
+
+    A kind that is published without being synced has no copies: its objects are the provider's own.
+    """
+    spec = manifest.get("spec") or {}
+    resource, synchronization = spec.get("resource") or {}, spec.get("synchronization")
+    if synchronization is not None and not synchronization.get("enabled"):
+        return None
+    return str(resource.get("apiGroup", "")), str(resource.get("kind", ""))
 
 
 def parse(manifest: dict[str, Any]) -> PublishedResourceSpec:

@@ -13,8 +13,8 @@ from pydantic import Field, ValidationError
 
 from privatellm.errors import InvalidObjectError
 from privatellm.kube import Manifest
-from privatellm.kube.kinds import Kind
 from privatellm_sync_agent.published.model import SpecModel
+from privatellm_sync_agent.published.spec import GroupKind
 
 PREFIX = "guard.syncagent.kcp.io/"
 
@@ -66,10 +66,10 @@ def is_owned(original: Manifest, uid: str) -> bool:
     return any(reference["uid"] == uid for reference in references)
 
 
-def is_reference_to(kind: Kind, reference: dict[str, Any]) -> bool:
-    """Return whether an owner reference names an object of a kind, in whatever version."""
+def kind_of(reference: dict[str, Any]) -> GroupKind:
+    """Return which kind an owner reference names, in whatever version."""
     group = str(reference.get("apiVersion", "")).rpartition("/")[0]
-    return (group, reference.get("kind")) == (kind.group, kind.name)
+    return group, str(reference.get("kind", ""))
 
 
 def _parsed(key: str, text: str) -> Guard:

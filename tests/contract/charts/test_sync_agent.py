@@ -21,6 +21,8 @@ from privatellm_sync_agent.agent import Controller
 from privatellm_sync_agent.flags import Address
 from privatellm_sync_agent.published.defaults import published_resources
 from privatellm_sync_agent.published.files import read_directory
+from privatellm_sync_agent.published.onboarding import Grant, grants_of
+from privatellm_sync_agent.related.guards import guards_of
 
 CHART = REPOSITORY / SYNC_AGENT.directory
 NAME = "private-llm-sync-agent"
@@ -38,6 +40,7 @@ EVERYTHING: dict[str, Any] = {
         "selector": "team in (a, b)",
         "further": {"things": {"resource": {"apiGroup": "example.com", "kind": "Thing"}}},
     },
+    "onboarding": {"operatorNamespace": "the-operators"},
     "disabledControllers": ["apiexport", "sync"],
     "bindHost": "::",
     "logs": {"format": "console", "debug": True},
@@ -144,19 +147,39 @@ def test_the_agent_applies_the_two_kinds_and_what_the_values_add(
 
     assert read.faults == frozenset()
     ours = {one["metadata"]["name"]: one for one in published_resources()}
+    for manifest in ours.values():
+        manifest["metadata"].setdefault("annotations", {}).update(ONBOARDS)
     assert {name: read.manifests[name] for name in ours} == ours
+    (grant,) = grants_of(read.manifests["private-llm-llminstances"])
+    assert grant == Grant(
+        cluster_role="private-llm-operator-tenant.the-operators",
+        service_account="the-operators/private-llm-operator",
+    )
+    assert "annotations" not in read.manifests["things"]["metadata"]
     assert read.manifests["things"]["spec"] == EVERYTHING["publishedResources"]["further"]["things"]
 
 
-def test_a_published_resource_of_ours_can_be_replaced(helm: Helm) -> None:
-    """By one of the same name, such as one with another naming rule."""
-    name = "private-llm-llminstances"
-    spec = {"resource": {"apiGroup": "llm.privatellms.msp", "kind": "LLMInstance"}}
+def test_without_onboarding_the_files_go_in_as_they_are(helm: Helm) -> None:
+    """The default grants nothing."""
+    data = chart_helm.one(render(helm), "ConfigMap", f"{NAME}-published-resources")["data"]
+
+    found = [yaml.safe_load(text) for text in data.values()]
+    assert sorted(found, key=lambda one: one["metadata"]["name"]) == sorted(
+        published_resources(), key=lambda one: one["metadata"]["name"]
+    )
+
+
+def test_another_spec_for_one_of_ours_keeps_what_guards_it(helm: Helm) -> None:
+    """Such as one with another naming rule: the keys that travel stay the documented ones."""
+    name = "private-llm-apitokenrequests"
+    spec = {"resource": {"apiGroup": "llm.privatellms.msp", "kind": "APITokenRequest"}}
 
     objects = render(helm, {"publishedResources": {"further": {name: spec}}})
 
     data = chart_helm.one(objects, "ConfigMap", f"{NAME}-published-resources")["data"]
-    assert yaml.safe_load(data[f"{name}.yaml"])["spec"] == spec
+    found = yaml.safe_load(data[f"{name}.yaml"])
+    assert found["spec"] == spec
+    assert guards_of(found)["token"].controlled
 
 
 @pytest.mark.parametrize("namespace", ["private-llm-system", "elsewhere"])
@@ -171,14 +194,15 @@ def test_the_releases_namespace_is_honoured_everywhere(helm: Helm, namespace: st
             assert item["metadata"]["name"] == f"{NAME}.{namespace}"
 
 
-def documented_rules() -> list[Manifest]:
-    """Return the rules of the how-to page for the service cluster."""
+def documented_rules(number: int = 1) -> list[Manifest]:
+    """Return the rules of a role of the how-to page: 1 for every agent, 2 for one that onboards."""
     page = (REPOSITORY / "docs/how-to/sync-agent.md").read_text()
     section = page.split("## 2. ")[1].split("## 3. ")[0]
-    block = re.search(r"```yaml\n(.*?)```", section, re.DOTALL)
-    assert block is not None
-    rules: list[Manifest] = yaml.safe_load(block[1])["rules"]
-    return rules
+    blocks = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", section, re.DOTALL))
+    roles: list[list[Manifest]] = [
+        one["rules"] for one in blocks if one.get("kind") == "ClusterRole"
+    ]
+    return roles[number - 1]
 
 
 def rights_in(rules: list[Manifest]) -> set[tuple[str, str, str]]:
@@ -192,6 +216,15 @@ def rights_in(rules: list[Manifest]) -> set[tuple[str, str, str]]:
     }
 
 
+ONBOARDS = {
+    "onboard.syncagent.kcp.io/operator": json.dumps(
+        {
+            "clusterRole": "private-llm-operator-tenant.the-operators",
+            "serviceAccount": "the-operators/private-llm-operator",
+        },
+        separators=(",", ":"),
+    )
+}
 APPLIES = {("syncagent.kcp.io", "publishedresources", verb) for verb in ("create", "patch")}
 OF_THE_KINDS = {"llminstances", "apitokenrequests", "secrets"}
 
@@ -202,6 +235,25 @@ def test_the_rights_are_the_documented_ones_and_that_of_applying(helm: Helm) -> 
 
     assert rights_in(role["rules"]) == rights_in(documented_rules()) | APPLIES
     assert not any("*" in right for right in rights_in(role["rules"]))
+
+
+def test_onboarding_needs_the_documented_rights_and_no_others(helm: Helm) -> None:
+    """One role may be bound, that of the operator in the namespace that the values name."""
+    values = {"onboarding": {"operatorNamespace": "private-llm-system"}}
+
+    role = chart_helm.one(render(helm, values), "ClusterRole", f"{NAME}.private-llm-system")
+
+    documented = documented_rules() + documented_rules(2)
+    assert rights_in(role["rules"]) == rights_in(documented) | APPLIES
+    assert [one for one in role["rules"] if one["verbs"] == ["bind"]] == documented_rules(2)[-1:]
+
+
+def test_the_operators_chart_has_the_role_and_the_account_that_are_bound(helm: Helm) -> None:
+    """Or the agent would be refused every binding."""
+    objects = helm.template({}, namespace="elsewhere")
+
+    assert chart_helm.one(objects, "ClusterRole", "private-llm-operator-tenant.elsewhere")
+    assert chart_helm.one(objects, "ServiceAccount", "private-llm-operator")
 
 
 def test_an_agent_for_other_kinds_has_no_rights_on_ours(helm: Helm) -> None:

@@ -12,6 +12,7 @@ from kcp_rights import documented_role, limited
 from kcp_world import NAMESPACE, World, gone
 from privatellm.kube import Manifest
 from privatellm.kube.kinds import CLUSTER_ROLE, ROLE_BINDING
+from privatellm_sync_agent.engine import synchronizer
 
 pytestmark = pytest.mark.deep
 
@@ -78,6 +79,25 @@ async def test_a_grant_holds_in_a_namespace_that_the_agent_made(
                 return role in await bindings(world, acme.cluster)
 
             await eventually(back, what="the binding after a restart")
+
+
+async def test_a_grant_that_was_taken_away_comes_back(
+    world: World, role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the agent runs, and although nothing about any object changes."""
+    monkeypatch.setattr(synchronizer, "GRANTS_SECONDS", 0.5)
+    await world.publish(annotations=annotation(role))
+    async with world.agent():
+        await world.published()
+        acme = await world.customer()
+        await acme.create(world.kind, "x", "default", spec={})
+        await world.copy_of(acme, "x")
+        await world.service.delete(ROLE_BINDING, role, acme.cluster)
+
+        async def back() -> bool:
+            return role in await bindings(world, acme.cluster)
+
+        await eventually(back, what="the binding")
 
 
 async def test_nothing_is_granted_in_a_namespace_that_somebody_else_made(

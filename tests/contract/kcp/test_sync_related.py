@@ -1,13 +1,12 @@
 """Related objects: the Secret with a key reaches its customer, and nobody else."""
 
-from base64 import b64encode
 from typing import Any
 
 import pytest
 
 from eventually import eventually
+from kcp_secrets import encoded, give_secret, no_secret, secret_of
 from kcp_world import CONFIG_MAP, SECRET, Workspace, World
-from privatellm.kube import Manifest
 
 pytestmark = pytest.mark.deep
 
@@ -26,57 +25,6 @@ DOWN: dict[str, Any] = {
     "object": {"reference": {"path": "spec.passwordSecret"}},
 }
 ANNOTATION = "related-resources.syncagent.kcp.io/credentials.0"
-
-
-def encoded(**data: str) -> dict[str, str]:
-    return {key: b64encode(value.encode()).decode() for key, value in data.items()}
-
-
-def owner(copy: Manifest) -> dict[str, Any]:
-    metadata = copy["metadata"]
-    return {
-        "apiVersion": copy["apiVersion"],
-        "kind": copy["kind"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "controller": True,
-    }
-
-
-async def give_secret(
-    world: World, copy: Manifest, name: str, *, owned: bool = True, **fields: Any
-) -> Manifest:
-    """Make a Secret beside a copy, as a controller of the provider does, and name it in the status."""
-    namespace = copy["metadata"]["namespace"]
-    references = {"ownerReferences": [owner(copy)]} if owned else {}
-    metadata = {"name": name, "namespace": namespace, "labels": {"app": "x"}} | references
-    metadata["labels"] |= {"llm.privatellms.msp/internal": "1"}
-    manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata} | fields
-    made = await world.service.create(SECRET, manifest)
-    body = {"status": {"secret": name}}
-    await world.service.patch(
-        world.kind, copy["metadata"]["name"], namespace, body, subresource="status"
-    )
-    return made
-
-
-async def secret_of(workspace: Workspace, name: str, **data: str) -> Manifest:
-    """Return a Secret in a workspace as soon as it holds exactly this."""
-
-    async def look() -> Manifest | None:
-        found = await workspace.client.get(SECRET, name, "default")
-        return found if found and found.get("data") == encoded(**data) else None
-
-    found = await eventually(look, what=f"the Secret {name} with {data}")
-    assert found is not None
-    return found
-
-
-async def no_secret(workspace: Workspace, name: str) -> None:
-    async def look() -> bool:
-        return await workspace.client.get(SECRET, name, "default") is None
-
-    await eventually(look, what=f"the end of the Secret {name}")
 
 
 async def test_a_secret_follows_its_original_to_its_very_end(world: World) -> None:

@@ -151,7 +151,7 @@ async def test_memory_that_was_lost_costs_no_data(world: World) -> None:
 
 
 async def test_a_deleted_copy_is_made_again(world: World) -> None:
-    """Also when its whole namespace was deleted by mistake."""
+    """Whoever deleted it: the customer's object says what there must be."""
     await world.publish()
     async with world.agent():
         await world.published()

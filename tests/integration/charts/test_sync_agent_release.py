@@ -14,7 +14,7 @@ from chart_release import Release, kubectl
 from customer import chat, instance, token_request, until_routed
 from eventually import eventually
 from kcp_clusters import running
-from kcp_orders import Provider, key_in, local_namespace, onboard, provider
+from kcp_orders import Provider, key_in, local_namespace, provider
 from kcp_world import PROVIDER
 from privatellm.kube import KubeClient, kinds
 from privatellm_local.packaging.sync_agent_values import SYNC_AGENT
@@ -60,25 +60,15 @@ async def home(behind_kcp: Path, client: KubeClient) -> AsyncIterator[Provider]:
 @pytest.fixture
 async def agent(home: Provider, release: Release) -> AsyncIterator[Release]:
     """A release of the agent's chart that a test may install; two pods, one of which leads."""
-    values = {"bindHost": "$(POD_IP)", "agent": {"replicas": 2}}
+    values = {
+        "bindHost": "$(POD_IP)",
+        "agent": {"replicas": 2},
+        "onboarding": {"operatorNamespace": release.namespace},
+    }
     made = Release(release.helm, values, name="sync", namespace=NAMESPACE)
     await made.uninstall()
     yield made
     await made.uninstall()
-
-
-def tenant_binding(namespace: str, release: Release) -> dict[str, Any]:
-    """Return what onboards a namespace for an operator that the chart installed."""
-    group = kinds.ROLE_BINDING.group
-    account = {"name": "private-llm-operator", "namespace": release.namespace}
-    role = f"private-llm-operator-tenant.{release.namespace}"
-    return {
-        "apiVersion": kinds.ROLE_BINDING.api_version,
-        "kind": "RoleBinding",
-        "metadata": {"name": "onboarded", "namespace": namespace},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", **account}],
-    }
 
 
 async def test_a_customer_of_kcp_is_served_by_the_two_charts(
@@ -97,8 +87,7 @@ async def test_a_customer_of_kcp_is_served_by_the_two_charts(
     assert deployment["status"]["availableReplicas"] == 2
 
     workspace = await home.customer()
-    binding = tenant_binding(local_namespace(workspace), installed)
-    namespace = await onboard(client, workspace, binding)
+    namespace = local_namespace(workspace)
     await workspace.client.create(kinds.LLM_INSTANCE, instance("default", "chat"))
     request = token_request("default", "key", "chat")
     await workspace.client.create(kinds.API_TOKEN_REQUEST, request)

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privatellm.errors import InvalidObjectError
-from privatellm.kube.kinds import LLM_INSTANCE
 from privatellm_sync_agent.naming.names import IllegalNameError
 from privatellm_sync_agent.published import defaults
 from privatellm_sync_agent.published.related import RelatedResource
-from privatellm_sync_agent.related.guards import Guard, guards_of, is_reference_to
+from privatellm_sync_agent.related.guards import Guard, guards_of, kind_of
 from privatellm_sync_agent.related.names import (
     Pair,
     Place,
@@ -191,17 +190,16 @@ def test_a_guard_that_cannot_be_read_stops_the_copying(text: str) -> None:
 @pytest.mark.parametrize(
     ("api_version", "name", "expected"),
     [
-        ("llm.privatellms.msp/v1alpha1", "LLMInstance", True),
-        ("llm.privatellms.msp/v2", "LLMInstance", True),
-        ("llm.privatellms.msp/v1alpha1", "APITokenRequest", False),
-        ("v1", "LLMInstance", False),
-        ("", "LLMInstance", False),
+        ("llm.privatellms.msp/v1alpha1", "LLMInstance", ("llm.privatellms.msp", "LLMInstance")),
+        ("llm.privatellms.msp/v2", "LLMInstance", ("llm.privatellms.msp", "LLMInstance")),
+        ("v1", "Secret", ("", "Secret")),
+        ("", "LLMInstance", ("", "LLMInstance")),
     ],
 )
 def test_an_owner_is_of_a_kind_in_whatever_version(
-    api_version: str, name: str, expected: bool
+    api_version: str, name: str, expected: tuple[str, str]
 ) -> None:
     """A copy whose version changed still belongs to whom it was made for."""
     reference = {"apiVersion": api_version, "kind": name, "uid": "u"}
 
-    assert is_reference_to(LLM_INSTANCE, reference) is expected
+    assert kind_of(reference) == expected

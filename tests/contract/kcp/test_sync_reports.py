@@ -1,0 +1,305 @@
+"""Public reports about agents of this kind that no other test of ours is about, each as a promise."""
+
+import time
+from typing import Any
+
+import pytest
+
+from eventually import eventually
+from kcp_world import NAMESPACE, Workspace, World, definition, install
+from privatellm.errors import KubernetesError
+from privatellm.kube import Manifest
+from privatellm.kube.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
+from privatellm_local.kcp.faults import Rule
+from privatellm_local.kcp.kinds import API_EXPORT, ENDPOINT_SLICE
+from privatellm_local.kcp.labels import NO_ENDPOINT_SLICE
+from privatellm_sync_agent.agent import Agent
+from privatellm_sync_agent.engine import informer
+from privatellm_sync_agent.published.spec import PUBLISHED_RESOURCE
+
+pytestmark = pytest.mark.deep
+
+
+async def follows(world: World, workspace: Workspace, size: int) -> Manifest:
+    """Change the object ``x`` and return its copy when it has the change."""
+    await workspace.client.patch(world.kind, "x", "default", {"spec": {"size": size}})
+
+    async def look() -> Manifest | None:
+        found = await world.copy_of(workspace, "x")
+        return found if found["spec"].get("size") == size else None
+
+    found = await eventually(look, what=f"size {size} in the copy")
+    assert found is not None
+    return found
+
+
+async def test_what_is_published_later_serves_whoever_is_bound_already(world: World) -> None:
+    """SA#99: the second kind learns of workspaces that came before it, and the first one goes on."""
+    other = Kind(f"later.{world.group}", "v1", "Gizmo", "gizmos")
+    await install(world.service, definition(other))
+    await world.publish()
+    async with world.agent():
+        await world.published()
+        customers = [await world.customer(name) for name in ("acme", "beta")]
+        for customer in customers:
+            await customer.create(world.kind, "x", "default", spec={"size": 1})
+            await world.copy_of(customer, "x")
+        await world.publish("later", resource={"apiGroup": other.group, "kind": other.name})
+        await world.published(2)
+        for customer in customers:
+            await created(customer, other, "y")
+
+        async def both() -> bool:
+            return len((await world.service.list(other)).items) == 2
+
+        await eventually(both, what="a copy of the second kind for each customer")
+        for customer in customers:
+            await follows(world, customer, 2)
+
+
+async def created(workspace: Workspace, kind: Kind, name: str) -> None:
+    """Create an object of a kind that has yet to reach the workspace."""
+
+    async def create() -> bool:
+        try:
+            await workspace.create(kind, name, "default", spec={})
+        except KubernetesError:
+            return False
+        return True
+
+    await eventually(create, what=f"an API for {kind.plural}")
+
+
+async def test_another_agents_resource_is_not_published(world: World) -> None:
+    """SA PR#139: the selector counts, also when the definition of such a resource changes."""
+    other = Kind(f"not-ours.{world.group}", "v1", "Gizmo", "gizmos")
+    await install(world.service, definition(other))
+    name = f"not-ours-{world.suffix}"
+    manifest = {
+        "apiVersion": PUBLISHED_RESOURCE.api_version,
+        "kind": PUBLISHED_RESOURCE.name,
+        "metadata": {"name": name},
+        "spec": {"resource": {"apiGroup": other.group, "kind": other.name}},
+    }
+    await world.service.create(PUBLISHED_RESOURCE, manifest)
+    try:
+        async with world.agent():
+            touched: dict[str, Any] = {"metadata": {"annotations": {"touched": "yes"}}}
+            crd = f"{other.plural}.{other.group}"
+            await world.service.patch(CUSTOM_RESOURCE_DEFINITION, crd, None, touched)
+            await world.publish()
+            await world.published()
+            export = await world.provider.client.get(API_EXPORT, world.export)
+            assert export is not None
+            assert [one["group"] for one in export["spec"]["resources"]] == [world.group]
+            found = await world.service.get(PUBLISHED_RESOURCE, name)
+            assert found is not None
+            assert "status" not in found
+    finally:
+        await world.service.delete(PUBLISHED_RESOURCE, name)
+
+
+async def test_an_endpoint_that_nobody_can_reach_holds_no_other_up(world: World) -> None:
+    """kcp#3830: a shard's internal address; the agent goes on, and says that it does not see everything."""
+    await world.publish()
+    async with world.agent() as agent:
+        await world.published()
+        acme = await world.customer()
+        await acme.create(world.kind, "x", "default", spec={})
+        await world.copy_of(acme, "x")
+        unreachable = "http://127.0.0.1:1/services/apiexport/internal/shard"
+        agent.manager.set_endpoints((*agent.manager.urls, unreachable))
+        await follows(world, acme, 2)
+        assert not agent.is_ready
+        agent.manager.set_endpoints(agent.manager.urls - {unreachable})
+        assert agent.is_ready
+
+
+async def test_a_deleted_endpoint_slice_stops_nothing(world: World) -> None:
+    """kcp#3625: it may not come back by itself."""
+    await world.publish()
+    async with world.agent() as agent:
+        await world.published()
+        acme = await world.customer()
+        await acme.create(world.kind, "x", "default", spec={})
+        before = await world.copy_of(acme, "x")
+        urls = agent.manager.urls
+        stays_away = {"metadata": {"annotations": {NO_ENDPOINT_SLICE: "true"}}}
+        await world.provider.client.patch(API_EXPORT, world.export, None, stays_away)
+        await world.provider.client.delete(ENDPOINT_SLICE, world.export)
+        after = await follows(world, acme, 2)
+        assert agent.manager.urls == urls
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_an_event_that_is_refused_at_first_is_told_again(world: World) -> None:
+    """kcp#3803: right after a binding the claim on events does not hold yet."""
+    await world.publish()
+    async with world.agent():
+        await world.published()
+        acme = await world.customer()
+        rule = world.double.faults.add(
+            Rule(403, path="^/services/.*/events$", method="POST", times=2)
+        )
+        await acme.create(world.kind, "x", "default", spec={})
+
+        async def told() -> bool:
+            return "ObjectAccepted" in await acme.events("x")
+
+        await eventually(told, what="the first event")
+        assert rule.times == 0
+
+
+async def test_an_agent_that_starts_without_seeing_the_workspaces_deletes_nothing(
+    world: World,
+) -> None:
+    """kcp#2041: copies whose objects were not listed yet are no orphans."""
+    await world.publish()
+    async with world.agent():
+        await world.published()
+        acme = await world.customer()
+        for name in ("x", "y"):
+            await acme.create(world.kind, name, "default", spec={})
+            await world.copy_of(acme, name)
+    before = {copy["metadata"]["uid"] for copy in await world.copies()}
+    path = rf"^/services/.*/clusters/(\*|%2A)/.*/{world.kind.plural}$"
+    blind = world.double.faults.add(Rule(503, path=path, times=10_000))
+    async with world.agent() as agent:
+
+        async def looked() -> bool:
+            seen = [one for one in agent.manager.synchronizers if len(one.world.copies) == 2]
+            return bool(seen) and blind.times < 9_997
+
+        await eventually(looked, what="several lists in vain")
+        assert not agent.is_ready
+        assert {copy["metadata"]["uid"] for copy in await world.copies()} == before
+        world.double.faults.clear()
+        await follows(world, acme, 2)
+        assert {copy["metadata"]["uid"] for copy in await world.copies()} == before
+
+
+async def test_somebody_elses_finalizer_is_neither_taken_off_nor_joined_again(world: World) -> None:
+    """SA#115, SA#172: ours goes when the copy is gone, and never comes back to a dying object."""
+    await world.publish()
+    async with world.agent():
+        await world.published()
+        acme = await world.customer()
+        held = {"finalizers": ["example.com/hold"]}
+        await acme.create(world.kind, "x", "default", metadata=held, spec={})
+        await world.copy_of(acme, "x")
+        await acme.client.delete(world.kind, "x", "default")
+
+        async def released() -> bool:
+            found = await acme.client.get(world.kind, "x", "default")
+            finalizers: list[str] = (found or {})["metadata"]["finalizers"]
+            return finalizers == ["example.com/hold"]
+
+        await eventually(released, what="an object that only somebody else holds")
+        await acme.client.patch(world.kind, "x", "default", {"metadata": {"labels": {"a": "b"}}})
+        # A second object passes through the same queue after that change.
+        await acme.create(world.kind, "y", "default", spec={})
+        await world.copy_of(acme, "y")
+        assert await released()
+        assert len(await world.copies()) == 1
+
+
+async def test_a_namespace_that_was_deleted_by_mistake_comes_back_with_its_copies(
+    world: World,
+) -> None:
+    """As soon as the old one is gone; nobody deletes anything in the workspace for that."""
+    await world.publish()
+    async with world.agent():
+        await world.published()
+        acme = await world.customer()
+        await acme.create(world.kind, "x", "default", spec={"size": 1})
+        copy = await world.copy_of(acme, "x")
+        name, namespace = copy["metadata"]["name"], copy["metadata"]["namespace"]
+        await world.service.delete(NAMESPACE, namespace)
+        await world.service.delete(world.kind, name, namespace)
+        # This API server has no namespace controller, so its part is played here.
+        going = await world.service.get(NAMESPACE, namespace)
+        assert going is not None
+        path = f"/api/v1/namespaces/{namespace}/finalize"
+        await world.service.request("PUT", path, body=going | {"spec": {"finalizers": []}})
+
+        again = await world.copy_of(acme, "x")
+
+        assert again["metadata"]["uid"] != copy["metadata"]["uid"]
+        assert again["spec"] == {"size": 1}
+        assert await acme.client.get(world.kind, "x", "default") is not None
+
+
+QUIET, BUSY = 20, 10
+OUTAGE_SECONDS = 6.0
+
+
+async def test_after_an_outage_only_what_changed_costs_anything(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long kcp was away: no deletes, ever fewer attempts meanwhile, no herd on its return."""
+    monkeypatch.setattr(informer, "RELIST_SECONDS", 1.0)
+    await world.publish()
+    async with world.agent() as agent:
+        await world.published()
+        acme = await world.customer()
+        names = [*(f"quiet-{n}" for n in range(QUIET)), *(f"busy-{n}" for n in range(BUSY))]
+        before = {name: await synced(world, acme, name) for name in names}
+        await idle(agent)
+        attempts = watched(world)
+        world.double.faults.go_down()
+        for name in names[QUIET:]:
+            metadata = before[name]["metadata"]
+            body = {"status": {"phase": "Ready"}}
+            place = (metadata["name"], metadata["namespace"])
+            await world.service.patch(world.kind, *place, body, subresource="status")
+        begin = time.monotonic()
+
+        async def over() -> bool:
+            return time.monotonic() - begin > OUTAGE_SECONDS
+
+        await eventually(over, what="the end of the outage")
+        late = [path for at, path in attempts if at > begin + OUTAGE_SECONDS / 2]
+        assert len(late) < len(attempts) / 2
+        assert len(attempts) < 30 + 10 * BUSY
+        attempts.clear()
+        world.double.faults.clear()
+
+        async def reported() -> bool:
+            listing = await acme.client.list(world.kind)
+            return sum(bool(one.get("status")) for one in listing.items) == BUSY
+
+        await eventually(reported, what="what changed during the outage", within=40)
+        await idle(agent)
+        assert not [path for _at, path in attempts if "/quiet-" in path]
+        lists = [path for _at, path in attempts if path.endswith(f"/{world.kind.plural}")]
+        assert len(lists) < BUSY
+        uids = {copy["metadata"]["uid"] for copy in await world.copies()}
+        assert uids == {copy["metadata"]["uid"] for copy in before.values()}
+
+
+async def synced(world: World, workspace: Workspace, name: str) -> Manifest:
+    """Create an object and return its copy."""
+    await workspace.create(world.kind, name, "default", spec={})
+    return await world.copy_of(workspace, name)
+
+
+def watched(world: World) -> list[tuple[float, str]]:
+    """Return a list that grows by every request of the agent to a virtual workspace."""
+    found: list[tuple[float, str]] = []
+
+    def note(_method: str, path: str) -> None:
+        if path.startswith("/services/"):
+            found.append((time.monotonic(), path))
+
+    world.double.faults.observers.append(note)
+    return found
+
+
+async def idle(agent: Agent) -> None:
+    """Wait until nothing waits and every event was told."""
+
+    async def look() -> bool:
+        queues = all(one.queue.is_idle for one in agent.manager.synchronizers)
+        return queues and agent._recorder.is_idle
+
+    await eventually(look, what="an agent with nothing to do")
