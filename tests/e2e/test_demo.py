@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 import embedded
+from docs_pages import ROOT, Page
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(45 * 60)]
 
@@ -145,7 +146,7 @@ def test_up_on_a_running_environment_changes_nothing_and_says_so(
 def test_the_exports_of_the_cluster_outlive_the_demo(
     demo: tuple[embedded.Environment, str],
 ) -> None:
-    """The last test of this file, because it deletes the demo."""
+    """Only the last test comes after this one, because it deletes the demo."""
     environment, _ = demo
     before = environment.exports()
     at_it = ("--state", str(environment.state))
@@ -162,6 +163,35 @@ def test_the_exports_of_the_cluster_outlive_the_demo(
     assert "There is no LLMInstance demo in the namespace demo" in outcome.stderr
     assert "privatellm env NAMESPACE/NAME" in outcome.stderr
     assert (named.code, named.stdout) == (9, "")
+
+
+def test_the_lines_of_the_readme_look_stop_and_delete(
+    demo: tuple[embedded.Environment, str], tmp_path: Path
+) -> None:
+    """As printed below "Try it", on an environment that orders its demo anew; nothing runs in the end."""
+    environment, _ = demo
+    (tmp_path / "private-llm").symlink_to(environment.state)
+    readers = {"XDG_STATE_HOME": str(tmp_path)}
+    first, *lines = (command for command, _ in Page(ROOT / "README.md").transcript("Try it"))
+    recipe = (ROOT / "Makefile").read_text().partition("\ndemo: install")[2].splitlines()[1]
+    assert (first, recipe) == ("make demo", "\t@$(BIN)/privatellm up --detach")
+    assert embedded.privatellm("up", "--detach", environment=readers).code == 0
+
+    pasted = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
+        cwd=ROOT,
+        env={name: text for name, text in os.environ.items() if name != "KUBECONFIG"} | readers,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+
+    assert pasted.returncode == 0, pasted.stderr
+    assert pasted.stdout.startswith("ready in ")
+    assert "LLMInstance demo/demo deleted." in pasted.stdout
+    stopped = embedded.privatellm("status", environment=readers)
+    assert (stopped.code, stopped.stdout.split()[0]) == (8, "stopped")
 
 
 def _pids(status: str) -> dict[str, int]:
