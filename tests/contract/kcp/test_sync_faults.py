@@ -88,7 +88,7 @@ async def test_a_half_open_connection_is_noticed(
 async def test_a_request_that_fails_is_tried_again(
     running: tuple[World, Agent, Workspace], rule: Rule
 ) -> None:
-    """Refused, throttled, broken, reset or in conflict, on every request of the virtual workspace."""
+    """kcp#3855: refused, throttled, broken, reset or in conflict, whatever is asked of kcp."""
     world, _agent, acme = running
     world.double.faults.add(rule)
     world.double.faults.strike(Blow.EXPIRED, path="/services/")
@@ -107,7 +107,7 @@ async def test_a_request_that_fails_is_tried_again(
 
 
 async def test_an_endpoint_that_moves_is_followed(running: tuple[World, Agent, Workspace]) -> None:
-    """MP#80: the same workspaces at another address are the same workspaces."""
+    """SA#126, MP#61, MP#80: the same workspaces at another address are the same workspaces."""
     world, agent, acme = running
     before = await world.copy_of(acme, "x")
     world.double.faults.prefix = "/moved"
@@ -167,7 +167,7 @@ async def test_credentials_that_are_revoked_for_a_while_cost_nothing(
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["kcp-main", "kcp-0.32"])
 async def test_an_api_without_any_binding_is_waited_for(world: World, legacy: bool) -> None:
-    """It answers lists without a version and silent watches, or 404; the first binding wakes it."""
+    """kcp#3364: lists without a version and silent watches, or 404; the first binding wakes it."""
     world.double.faults.legacy_not_served = legacy
     await world.publish()
     async with world.agent() as agent:

@@ -21,7 +21,7 @@ async def state(world: World, name: str) -> Manifest | None:
 
 
 async def test_only_an_empty_namespace_of_a_workspace_that_is_gone_is_removed(world: World) -> None:
-    """A workspace that lives keeps its own, and so does one in which somebody left something."""
+    """6b.L: a workspace that lives keeps its own, and so does one in which somebody left something."""
     await world.publish()
     async with world.agent() as agent:
         await world.published()

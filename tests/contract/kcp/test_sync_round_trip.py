@@ -66,7 +66,7 @@ async def gone(workspace: Workspace, kind: Kind, name: str, namespace: str = "de
 
 
 async def test_a_local_change_is_kept_while_another_field_is_updated(world: World) -> None:
-    """Operators, defaults and webhooks write into copies too."""
+    """Operators, defaults and webhooks write into copies too (kcp PR#434)."""
     await world.publish()
     async with world.agent():
         await world.published()
@@ -84,7 +84,7 @@ async def test_a_local_change_is_kept_while_another_field_is_updated(world: Worl
 
 
 async def test_metadata_of_control_planes_never_travels(world: World) -> None:
-    """Neither when an object is created nor when it is changed, and nothing detaches the copy."""
+    """6b.K: neither when an object is created nor when it is changed, and nothing detaches the copy."""
     await world.publish()
     async with world.agent():
         await world.published()
@@ -124,7 +124,7 @@ async def test_metadata_of_control_planes_never_travels(world: World) -> None:
 
 
 async def test_names_as_long_as_kubernetes_allows_are_synced(world: World) -> None:
-    """Hashes stand in labels, the names in annotations."""
+    """SA#34: hashes stand in labels, the names in annotations."""
     await world.publish()
     async with world.agent():
         await world.published()
@@ -217,7 +217,7 @@ async def test_a_cluster_scoped_kind_can_be_namespaced_in_kcp(world: World) -> N
 
 
 async def test_a_kind_with_several_versions_is_published_with_them(world: World) -> None:
-    """An object of the older version is served and synced as well."""
+    """SA#20: an object of the older version is served and synced as well."""
     crd = definition(world.kind)
     [version] = crd["spec"]["versions"]
     crd["spec"]["versions"].append(version | {"name": "v1beta1", "storage": False})

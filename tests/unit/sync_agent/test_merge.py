@@ -97,7 +97,7 @@ def test_a_field_that_the_source_dropped_is_removed_and_a_local_one_is_not() -> 
 
 
 def test_the_memory_holds_no_value() -> None:
-    """Neither in clear nor as a digest that is the same for two objects."""
+    """6b.G: neither in clear nor as a digest that is the same for two objects."""
     secret = {"data": {"OPENAI_API_KEY": "cGxsbS1zZWNyZXQ="}}
     text = Memory.of(secret, "one").text()
     assert "cGxsbS1zZWNyZXQ=" not in text

@@ -145,3 +145,22 @@ def test_our_own_published_resources_are_accepted() -> None:
     """What the chart installs is read, and nothing of it is refused."""
     for published in defaults.published_resources():
         assert refusals(spec.parse(published)) == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({}, ("example.com", "Thing")),
+        ({"synchronization": {"enabled": True}}, ("example.com", "Thing")),
+        ({"naming": 1, "nonsense": {}}, ("example.com", "Thing")),
+        ({"synchronization": {"enabled": False}}, None),
+        ({"synchronization": {}}, None),
+    ],
+)
+def test_a_kind_has_copies_unless_it_is_published_alone(
+    fields: dict[str, Any], kind: spec.GroupKind | None
+) -> None:
+    """Also when the rest is refused: what was copied before is still there."""
+    resource = {"apiGroup": "example.com", "kind": "Thing"}
+
+    assert spec.copied_kind({"spec": {"resource": resource} | fields}) == kind
