@@ -91,7 +91,14 @@ def pip_of_environment() -> list[str]:
 def run(command: list[str]) -> None:
     """Run a command; its own message is the best one when it fails."""
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONPATH")}
-    if subprocess.run(command, check=False, env=environment).returncode != 0:
+    # In a session of its own, so that Ctrl-C is ours to answer, in one line instead of its traceback.
+    with subprocess.Popen(command, env=environment, start_new_session=True) as process:
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if code != 0:
         raise BootstrapError(f"This command failed, see its message above: {' '.join(command)}")
 
 

@@ -91,7 +91,9 @@ async def stop(paths: StatePaths) -> bool:
     if supervisor is not None:
         await _end_orderly(paths, supervisor)
     last = status.read(paths)
-    has_survivors = last is not None and _end_survivors(last)
+    # A report whose supervisor lives belongs to an environment elsewhere, of which this is a copy.
+    is_left_behind = last is not None and not is_alive(last.supervisor)
+    has_survivors = is_left_behind and last is not None and _end_survivors(last)
     return supervisor is not None or has_survivors
 
 

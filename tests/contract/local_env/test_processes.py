@@ -16,7 +16,7 @@ from privatellm_local import state
 from privatellm_local.errors import StartError, StateError
 from privatellm_local.paths import StatePaths
 from privatellm_local.processes import control, holding, identity, specification, status
-from privatellm_local.processes.identity import ProcessIdentity
+from privatellm_local.processes.identity import ProcessIdentity, is_alive
 from privatellm_local.processes.specification import ComponentSpec, Probe
 from privatellm_local.processes.status import ComponentState, ComponentStatus, SupervisorStatus
 
@@ -372,6 +372,21 @@ async def test_a_supervisor_survives_a_state_that_is_written_anew(supervised: St
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(2.5):
             await identity.exited(current.supervisor)
+
+
+async def test_stopping_a_copy_ends_nothing_of_the_original(
+    supervised: StatePaths, tmp_path: Path
+) -> None:
+    """A backup names the original's processes, and they live."""
+    await _start(supervised, _server("web"))
+    before = _process(await _in_state(supervised, "web", ComponentState.READY))
+    copy = StatePaths(tmp_path / "copy")
+    shutil.copytree(supervised.root, copy.root)
+
+    assert not await control.stop(copy)
+
+    assert is_alive(before)
+    assert _process(await _in_state(supervised, "web", ComponentState.READY)) == before
 
 
 def test_a_recycled_pid_is_never_signalled() -> None:
