@@ -400,6 +400,22 @@ def test_a_pod_on_its_way_has_no_cause(found: dict[str, Any]) -> None:
     assert cause_of([found]) is None
 
 
+def test_a_fault_that_was_mended_is_not_told_again() -> None:
+    """A pod of an earlier template may go on failing for a while beside its successor."""
+    before = _of_template("old", "2026-11-30T09:00:00Z", failed_fetch())
+    after = _of_template("new", "2026-11-30T09:01:00Z", _server(OOM))
+
+    cause = cause_of([before, after])
+
+    assert cause == cause_of([after]) != cause_of([before])
+
+
+def _of_template(template: str, created: str, found: dict[str, Any]) -> dict[str, Any]:
+    labels = {"pod-template-hash": template}
+    metadata = {"name": template, "creationTimestamp": created, "labels": labels}
+    return found | {"metadata": found["metadata"] | metadata}
+
+
 def test_a_cause_in_pods_does_not_change_with_their_order() -> None:
     """A status must not flap with the order of a list."""
     pods = [failed_fetch(), _server(OOM), pod("other", phase="Failed", reason="Evicted")]

@@ -89,19 +89,21 @@ class Container:
 
 def cause_of(pods: Iterable[Manifest]) -> Cause | None:
     """Return the first cause, by the order of :data:`CHECKS` and then by the pod's name."""
-    living = sorted(_living(pods), key=lambda pod: str(pod["metadata"]["name"]))
+    living = sorted(_current(pods), key=lambda pod: str(pod["metadata"]["name"]))
     causes = (check(pod) for check in CHECKS for pod in living)
     return next((cause for cause in causes if cause), None)
 
 
 def has_weights(pods: Iterable[Manifest]) -> bool:
-    """Say whether the fetcher of any pod that stays has ended well."""
-    return any(c.is_done for pod in _living(pods) for c in _containers(pod) if c.name == FETCHER)
+    """Say whether the fetcher of any pod that counts has ended well."""
+    return any(c.is_done for pod in _current(pods) for c in _containers(pod) if c.name == FETCHER)
 
 
 def is_fetching(pods: Iterable[Manifest]) -> bool:
-    """Say whether the fetcher of any pod that stays is at work."""
-    return any(c.is_running for pod in _living(pods) for c in _containers(pod) if c.name == FETCHER)
+    """Say whether the fetcher of any pod that counts is at work."""
+    return any(
+        c.is_running for pod in _current(pods) for c in _containers(pod) if c.name == FETCHER
+    )
 
 
 def fetch_failed(pod: Manifest) -> Cause | None:
@@ -218,9 +220,24 @@ CHECKS: tuple[Callable[[Manifest], Cause | None], ...] = (
 """What is looked for, in this order."""
 
 
-def _living(pods: Iterable[Manifest]) -> Iterator[Manifest]:
-    """Yield the pods that are not on their way out; those are no news any more."""
-    return (pod for pod in pods if not pod["metadata"].get("deletionTimestamp"))
+def _current(pods: Iterable[Manifest]) -> Iterator[Manifest]:
+    """Yield the pods that count: they stay, and they have the template of the newest one.
+
+    A pod of an earlier template may fail for a reason that somebody has mended already.
+    """
+    living = [pod for pod in pods if not pod["metadata"].get("deletionTimestamp")]
+    newest = max(living, key=_age, default=None)
+    return (pod for pod in living if newest and _template(pod) == _template(newest))
+
+
+def _age(pod: Manifest) -> tuple[str, str]:
+    """Return what sorts pods by age; names decide where times do not."""
+    metadata = pod["metadata"]
+    return str(metadata.get("creationTimestamp", "")), str(metadata["name"])
+
+
+def _template(pod: Manifest) -> str:
+    return str((pod["metadata"].get("labels") or {}).get("pod-template-hash", ""))
 
 
 def _scheduling_problem(pod: Manifest) -> str | None:
