@@ -96,3 +96,10 @@ def test_without_a_condition_the_operator_is_to_be_asked() -> None:
     assert verdict == Pending(
         "LLMInstance demo is new: its conditions give no reason; see the operator's log"
     )
+
+
+def test_what_a_deleted_predecessor_left_is_waited_for() -> None:
+    """`delete demo/demo` and `up` right after it: the children of the former go in a moment."""
+    accepted = condition("Accepted", "False", "Taken.") | {"reason": "ChildConflict"}
+
+    assert isinstance(judge(LLMInstance, instance("Failed", accepted)), Pending)
