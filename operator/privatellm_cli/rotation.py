@@ -46,12 +46,17 @@ async def rotate_one(cluster: Cluster, name: Name, timeout_seconds: float) -> tu
     request = APITokenRequest.parse(manifest)
     old = request.status.key_id
     if not old:
-        message = request.status.conditions[0].message if request.status.conditions else ""
         raise UnreachedError(
-            f"APITokenRequest {name.text} has no key to rotate. {message}".rstrip()
+            f"APITokenRequest {name.text} has no key to rotate. {explanation(request)}".rstrip()
         )
     await _drop_secret(cluster, request)
     return old, await until_issued(cluster, name, timeout_seconds, other_than=old)
+
+
+def explanation(request: APITokenRequest) -> str:
+    """Return why a request has no key, in the operator's words; empty when it has not looked yet."""
+    conditions = request.status.conditions
+    return conditions[0].message if conditions else ""
 
 
 async def _drop_secret(cluster: Cluster, request: APITokenRequest) -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from privatellm import labels
 from privatellm.kube.kinds import GROUP
+from privatellm_local.platform import pods
 from privatellm_local.platform.facts import (
     OPERATOR,
     SYNC_AGENT,
@@ -92,7 +93,10 @@ def _rule(group: str, resources: list[str], verbs: tuple[str, ...]) -> Manifest:
 
 def _deployment(export: str, revision: str) -> Manifest:
     annotations = {f"{GROUP}/kubeconfig": revision}
-    template = {"metadata": {"labels": _labels(), "annotations": annotations}, "spec": _pod(export)}
+    template = {
+        "metadata": {"labels": pods.marks(SYNC_AGENT), "annotations": annotations},
+        "spec": _pod(export),
+    }
     spec = {
         "replicas": 1,
         # There is no Lease to keep a new pod from writing beside the old one.
@@ -104,40 +108,23 @@ def _deployment(export: str, revision: str) -> Manifest:
 
 
 def _pod(export: str) -> Manifest:
-    return {
-        "serviceAccountName": SYNC_AGENT,
-        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [_container(export)],
-        "volumes": [
-            {"name": "kcp", "secret": {"secretName": SYNC_AGENT, "defaultMode": 0o440}},
-            {"name": "published-resources", "configMap": {"name": SYNC_AGENT}},
-            {"name": "tmp", "emptyDir": {}},
-        ],
-    }
+    return pods.pod(
+        SYNC_AGENT,
+        _container(export),
+        {"name": "kcp", "secret": {"secretName": SYNC_AGENT, "defaultMode": 0o440}},
+        {"name": "published-resources", "configMap": {"name": SYNC_AGENT}},
+    )
 
 
 def _container(export: str) -> Manifest:
-    ports = {"health": HEALTH_PORT, "metrics": METRICS_PORT}
-    return {
-        "name": "main",
-        "image": SYNC_AGENT_IMAGE,
-        "args": _arguments(export),
-        "env": [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
-        "ports": [{"name": name, "containerPort": port} for name, port in ports.items()],
-        "readinessProbe": _probe("/readyz", 1),
-        "livenessProbe": _probe("/healthz", 10),
-        "resources": {"requests": {"cpu": "50m", "memory": "100Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        "volumeMounts": [
-            {"name": "kcp", "mountPath": _KCP, "readOnly": True},
-            {"name": "published-resources", "mountPath": _PUBLISHED, "readOnly": True},
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a mount point in a container
-        ],
-    }
+    common = pods.container(
+        SYNC_AGENT_IMAGE,
+        {"health": HEALTH_PORT, "metrics": METRICS_PORT},
+        HEALTH_PORT,
+        {"name": "kcp", "mountPath": _KCP, "readOnly": True},
+        {"name": "published-resources", "mountPath": _PUBLISHED, "readOnly": True},
+    )
+    return common | {"args": _arguments(export), "env": [pods.from_pod("POD_IP", "status.podIP")]}
 
 
 def _arguments(export: str) -> list[str]:
@@ -153,19 +140,5 @@ def _arguments(export: str) -> list[str]:
     ]
 
 
-def _probe(path: str, period_seconds: int) -> Manifest:
-    return {
-        "httpGet": {"path": path, "port": HEALTH_PORT},
-        "periodSeconds": period_seconds,
-        "timeoutSeconds": 5,
-        "failureThreshold": 6,
-    }
-
-
 def _object(version: str, kind: str, **body: Any) -> Manifest:
-    metadata = {"name": SYNC_AGENT, "namespace": SYSTEM_NAMESPACE, "labels": _labels()}
-    return {"apiVersion": version, "kind": kind, "metadata": metadata} | body
-
-
-def _labels() -> dict[str, str]:
-    return {labels.NAME: SYNC_AGENT, labels.PART_OF: labels.PART_OF_US}
+    return {"apiVersion": version, "kind": kind, "metadata": pods.metadata(SYNC_AGENT)} | body

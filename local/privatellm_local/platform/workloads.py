@@ -3,6 +3,7 @@
 from typing import Any
 
 from privatellm import labels
+from privatellm_local.platform import pods
 from privatellm_local.platform.facts import (
     ADMIN_PORT,
     AUTHSERVER,
@@ -13,7 +14,6 @@ from privatellm_local.platform.facts import (
     OPERATOR_IMAGE,
     PLATFORM_KEY,
     SERVER_IMAGE,
-    SYSTEM_NAMESPACE,
     TOKEN_NAMESPACE,
     VERIFY_PORT,
     PlatformFacts,
@@ -66,7 +66,7 @@ def _auth_service(facts: PlatformFacts) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _metadata(AUTHSERVER),
+        "metadata": pods.metadata(AUTHSERVER),
         "spec": {
             "clusterIP": str(facts.auth_address),
             "selector": {labels.NAME: AUTHSERVER},
@@ -91,73 +91,29 @@ def _common_environment(facts: PlatformFacts) -> dict[str, str]:
 def _container(
     image: str, environment: dict[str, str], ports: dict[str, int], health_port: int
 ) -> Manifest:
-    from_pod = {
-        "POD_IP": "status.podIP",
-        "POD_NAMESPACE": "metadata.namespace",
-        "POD_NAME": "metadata.name",
-    }
-    return {
-        "name": "main",
-        "image": image,
-        "env": [
-            *(
-                {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
-                for name, path in from_pod.items()
-            ),
-            *({"name": name, "value": value} for name, value in environment.items()),
-        ],
-        "ports": [{"name": name, "containerPort": port} for name, port in ports.items()],
-        "readinessProbe": _probe("/readyz", health_port, period_seconds=1),
-        "livenessProbe": _probe("/healthz", health_port, period_seconds=10),
-        "resources": {"requests": {"cpu": "50m", "memory": "100Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        "volumeMounts": [
-            {"name": "platform-key", "mountPath": KEY_DIRECTORY, "readOnly": True},
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a mount point in a container
-        ],
-    }
-
-
-def _probe(path: str, port: int, period_seconds: int) -> Manifest:
-    return {
-        "httpGet": {"path": path, "port": port},
-        "periodSeconds": period_seconds,
-        "timeoutSeconds": 5,
-        "failureThreshold": 6,
-    }
+    variables = [
+        pods.from_pod("POD_IP", "status.podIP"),
+        pods.from_pod("POD_NAMESPACE", "metadata.namespace"),
+        pods.from_pod("POD_NAME", "metadata.name"),
+        *({"name": name, "value": value} for name, value in environment.items()),
+    ]
+    key = {"name": "platform-key", "mountPath": KEY_DIRECTORY, "readOnly": True}
+    return pods.container(image, ports, health_port, key) | {"env": variables}
 
 
 def _deployment(name: str, container: Manifest, *volumes: Manifest) -> Manifest:
-    pod = {
-        "serviceAccountName": name,
-        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [container],
-        "volumes": [
-            {"name": "platform-key", "secret": {"secretName": PLATFORM_KEY, "defaultMode": 0o440}},
-            {"name": "tmp", "emptyDir": {}},
-            *volumes,
-        ],
-    }
+    key = {"name": "platform-key", "secret": {"secretName": PLATFORM_KEY, "defaultMode": 0o440}}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": _metadata(name),
+        "metadata": pods.metadata(name),
         "spec": {
             # Said outright, so that applying it again brings back what was scaled to nothing.
             "replicas": 1,
             "selector": {"matchLabels": {labels.NAME: name}},
-            "template": {"metadata": {"labels": _labels(name)}, "spec": pod},
+            "template": {
+                "metadata": {"labels": pods.marks(name)},
+                "spec": pods.pod(name, container, key, *volumes),
+            },
         },
     }
-
-
-def _metadata(name: str) -> Manifest:
-    return {"name": name, "namespace": SYSTEM_NAMESPACE, "labels": _labels(name)}
-
-
-def _labels(name: str) -> dict[str, str]:
-    return {labels.NAME: name, labels.PART_OF: labels.PART_OF_US}

@@ -92,9 +92,8 @@ async def stop(paths: StatePaths) -> bool:
         await _end_orderly(paths, supervisor)
     last = status.read(paths)
     # A report whose supervisor lives belongs to an environment elsewhere, of which this is a copy.
-    is_left_behind = last is not None and not is_alive(last.supervisor)
-    has_survivors = is_left_behind and last is not None and _end_survivors(last)
-    return supervisor is not None or has_survivors
+    has_survivors = last and not is_alive(last.supervisor) and _end_survivors(last)
+    return bool(supervisor or has_survivors)
 
 
 async def _claim(paths: StatePaths) -> Lock:

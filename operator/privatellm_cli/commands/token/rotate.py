@@ -86,9 +86,8 @@ def rotate(
 
 
 def _why_none(request: APITokenRequest) -> str:
-    said = request.status.conditions[0].message if request.status.conditions else ""
     place = f"{request.metadata.namespace}/{request.metadata.name}"
-    return f"{place} has no new key. {said}".rstrip()
+    return f"{place} has no new key. {rotation.explanation(request)}".rstrip()
 
 
 def _confirm(count: int, server: str, *, yes: bool) -> None:

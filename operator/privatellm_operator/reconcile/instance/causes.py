@@ -14,6 +14,7 @@ from privatellm_operator.fetcher.errors import FetchReason
 from privatellm_operator.reconcile.instance.reasons import Reason
 from privatellm_operator.reconcile.instance.wording import sentence
 from privatellm_operator.render.fetcher import FETCHER
+from privatellm_operator.world.watched import seniority
 
 LONGEST_TAIL = 300
 """Characters of a container's last words that are repeated."""
@@ -226,14 +227,8 @@ def _current(pods: Iterable[Manifest]) -> Iterator[Manifest]:
     A pod of an earlier template may fail for a reason that somebody has mended already.
     """
     living = [pod for pod in pods if not pod["metadata"].get("deletionTimestamp")]
-    newest = max(living, key=_age, default=None)
+    newest = max(living, key=seniority, default=None)
     return (pod for pod in living if newest and _template(pod) == _template(newest))
-
-
-def _age(pod: Manifest) -> tuple[str, str]:
-    """Return what sorts pods by age; names decide where times do not."""
-    metadata = pod["metadata"]
-    return str(metadata.get("creationTimestamp", "")), str(metadata["name"])
 
 
 def _template(pod: Manifest) -> str:
