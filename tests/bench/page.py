@@ -102,10 +102,9 @@ def page(directory: Path) -> str:
 
 
 def _machine(figures: Figures) -> str:
-    load = figures.get("loadAverage") or figures.get("load") or figures["load_average"][0]
     return (
         f"*{figures['date'][:10]}, {figures['cores']} cores, Python {figures['python']}, "
-        f"load average {load[0]:.1f}.*"
+        f"load average {figures['loadAverage'][0]:.1f}.*"
     )
 
 

@@ -15,19 +15,18 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import statistics
 import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 
 import operator_bench as bench
+from bench_machine import described
 from privatellm.kube import KubeClient
 from token_control_plane import ALL_CONTROLLERS, control_plane
 
@@ -197,10 +196,7 @@ def write_table(figures: Figures, out: TextIO) -> None:
 def report(figures: Figures) -> dict[str, Any]:
     """Return everything as plain data."""
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "cores": len(os.sched_getaffinity(0)),
+        **described(),
         **asdict(figures),
     }
 

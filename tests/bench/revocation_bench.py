@@ -14,15 +14,12 @@ import argparse
 import asyncio
 import base64
 import json
-import os
-import platform
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import urlsplit
@@ -34,6 +31,7 @@ from verify_load import request_of
 import auth_service
 import operator_bench as bench
 from auth_world import make_key
+from bench_machine import described
 from eventually import eventually
 from operator_passes import order
 from privatellm.kube import KubeClient, Manifest, kinds
@@ -317,13 +315,7 @@ def main() -> None:
     write_table(rows, sys.stdout)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        figures = {
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "python": platform.python_version(),
-            "cores": len(os.sched_getaffinity(0)),
-            "load": os.getloadavg(),
-            "rows": [asdict(row) for row in rows],
-        }
+        figures = described() | {"rows": [asdict(row) for row in rows]}
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 

@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -20,13 +19,13 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 
 from bare_servers import write_kubeconfig
+from bench_machine import cpu_seconds, described
 from eventually import eventually
 from kcp_clusters import Servers, servers
 from kcp_world import ADMIN, PROVIDER, Workspace, World, credentials, world
@@ -242,7 +241,7 @@ async def _figures(
 ) -> Figures:
     await asyncio.sleep(5)  # Nobody tells when the last event was written.
     say(f"nothing for {settled:g} seconds")
-    before, cpu = await _versions(bench), _cpu_seconds(pid)
+    before, cpu = await _versions(bench), cpu_seconds(pid)
     await asyncio.sleep(settled)
     after = await _versions(bench)
     down, up, direct = zip(*delays, strict=True)
@@ -256,7 +255,7 @@ async def _figures(
         memory_mb=(_memory_mb(pid, "VmRSS"), _memory_mb(pid, "VmHWM")),
         writes=sum(after.get(key) != version for key, version in before.items()),
         settled_seconds=settled,
-        settled_cpu_seconds=_cpu_seconds(pid) - cpu,
+        settled_cpu_seconds=cpu_seconds(pid) - cpu,
     )
 
 
@@ -331,11 +330,6 @@ def _memory_mb(pid: int, what: str) -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{what}:"))
 
 
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def write_table(figures: Figures, out: TextIO) -> None:
     """Write the ratios first, then what they were made of."""
     down, up, direct = figures.down, figures.up, figures.direct
@@ -357,11 +351,7 @@ def write_table(figures: Figures, out: TextIO) -> None:
 def report(figures: Figures) -> dict[str, Any]:
     """Return everything as plain data."""
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "cores": len(os.sched_getaffinity(0)),
-        "load_average": os.getloadavg(),
+        **described(),
         **asdict(figures),
     }
 

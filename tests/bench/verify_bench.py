@@ -14,16 +14,18 @@ less.
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
+
+from bench_machine import described
 
 HERE = Path(__file__).parent
 COUNTS = (10, 1_000, 10_000, 100_000)
@@ -154,11 +156,7 @@ def write_table(rows: list[Row], out: TextIO) -> None:
 def report(rows: list[Row], options: argparse.Namespace) -> dict[str, Any]:
     """Return everything as plain data."""
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "cores": len(os.sched_getaffinity(0)),
-        "loadAverage": os.getloadavg(),
+        **described(),
         "connections": options.connections,
         "rows": [asdict(row) for row in rows],
     }

@@ -18,8 +18,12 @@ from pathlib import Path
 
 import uvloop
 from typing_extensions import override
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
+
 from verify_server import PUBLIC_HOST, tokens
 
+from bench_machine import cpu_seconds
 from privatellm.names import slug_of
 
 PREPARED = 20_000
@@ -82,12 +86,6 @@ class Connection(asyncio.Protocol):
     def _send(self) -> None:
         self._sent = time.perf_counter()
         self.transport.write(next(self._supply))
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the processor time a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def run(

@@ -6,7 +6,6 @@ time, but knows everything beforehand and watches nothing.
 """
 
 import asyncio
-import os
 import re
 import time
 from collections import Counter
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench_machine import cpu_seconds
 from eventually import eventually
 from operator_passes import MODEL, catalogue_entry, order
 from operator_process import RunningOperator, environment, running
@@ -45,7 +45,6 @@ DEADLINE_SECONDS = 900.0
 _WRITES = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
 _SAMPLE = re.compile(r"apiserver_request_total\{(?P<labels>.*)\} (?P<value>\S+)")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +64,11 @@ class Cost:
     @classmethod
     def of(cls, pid: int) -> "Cost":
         """Read what the kernel counted."""
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         memory = dict(
             re.findall(r"(VmHWM|VmRSS):\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
         )
         return cls(
-            (int(fields[11]) + int(fields[12])) / _TICKS,
+            cpu_seconds(pid),
             int(memory["VmRSS"]) / 1024,
             int(memory["VmHWM"]) / 1024,
         )
