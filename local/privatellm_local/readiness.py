@@ -58,7 +58,9 @@ def _unready(components: Iterable[ComponentStatus]) -> list[str]:
 
 def _require_hope(paths: StatePaths, components: Iterable[ComponentStatus]) -> None:
     for item in components:
-        if item.restarts >= HOPELESS_RESTARTS and item.state is not ComponentState.READY:
+        if item.restarts < HOPELESS_RESTARTS or item.state is ComponentState.READY:
+            continue
+        if item.cause_is_known:
             raise StartError(
                 f"{item.name} does not stay up, it {item.message} (see {paths.log(item.name)})."
             )

@@ -62,6 +62,11 @@ class ComponentStatus(_Model):
     message: str = ""
     """Why it ended last, in one line."""
 
+    @property
+    def cause_is_known(self) -> bool:
+        """Whether the supervisor has told why it ended; a reader may see the end first."""
+        return self.message != UNREPORTED
+
 
 class SupervisorStatus(_Model):
     """What one supervisor runs."""

@@ -93,7 +93,7 @@ async def _in_state(paths: StatePaths, name: str, state: ComponentState) -> Comp
     async def look() -> ComponentStatus | None:
         current = status.read_living(paths)
         item = current.component(name) if current else None
-        return item if item and item.state is state else None
+        return item if item and item.state is state and item.cause_is_known else None
 
     found = await eventually(look, what=f"{name} {state}")
     assert found is not None

@@ -77,6 +77,19 @@ async def test_a_component_that_keeps_ending_is_reported_early(
     assert str(paths.log("etcd")) in str(caught.value)
 
 
+async def test_an_end_whose_cause_is_not_told_yet_is_waited_for(
+    paths: StatePaths, publish: Publish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader sees a process gone before its supervisor has written why."""
+    monkeypatch.setattr(readiness, "START_SECONDS", 0.05)
+    paths.log("etcd").write_text("no space left on device\n")
+    gone = identity.myself().model_copy(update={"start_ticks": 1})
+    publish(_component(ComponentState.STARTING, process=gone, restarts=readiness.HOPELESS_RESTARTS))
+
+    with pytest.raises(StartError, match=r"etcd did not become ready.*no space left"):
+        await _wait(paths)
+
+
 async def test_a_component_that_is_slow_is_named_at_the_deadline(
     paths: StatePaths, publish: Publish, monkeypatch: pytest.MonkeyPatch
 ) -> None:
