@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test deep unit lint format crds docs bench lock install-dev clean
+.PHONY: help install demo test deep chaos unit lint format crds docs bench lock install-dev clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,10 @@ test: lint unit ## Run every check: lint, types, unit, contract, integration and
 
 deep: install-dev ## Run the proofs that take minutes each: crashes, caches, charts, kcp
 	$(BIN)/python -m pytest -m deep tests/integration tests/contract
+
+chaos: install-dev ## Kill, freeze, cut and starve each part under load; print how it recovers
+	$(BIN)/python -m pytest -m chaos tests/chaos
+	$(BIN)/python tests/chaos/page.py build/chaos/report.json docs/reference/faults.md
 
 unit: install-dev ## Run the unit tests alone (under 30 s)
 	$(BIN)/python -m pytest --numprocesses 2 tests/unit
