@@ -38,6 +38,7 @@ ADVICE: Mapping[str, str] = {
     "Stopped": "Start it: privatellm scale {name} --replicas 1",
     # The weights.
     "Fetching": WAIT,
+    "SourceFailing": PLATFORM,
     "FetchPending": WAIT,
     "FetchFailed": FETCHER_LOGS,
     "ChecksumMismatch": PROMISE,

@@ -49,7 +49,11 @@ KubeconfigOption = Annotated[
 ContextOption = Annotated[
     str | None,
     typer.Option(
-        "--context", metavar="NAME", help="Context of the kubeconfig.", show_default=False
+        "--context",
+        metavar="NAME",
+        help="Context of the kubeconfig.",
+        show_default=False,
+        autocompletion=completion.contexts,
     ),
 ]
 
@@ -120,12 +124,22 @@ TimeoutOption = Annotated[
 
 TokenNamespaceOption = Annotated[
     str,
-    typer.Option("--token-namespace", metavar="NAME", help="Where the verifiers are."),
+    typer.Option(
+        "--token-namespace",
+        metavar="NAME",
+        help="Where the verifiers are.",
+        autocompletion=completion.namespaces,
+    ),
 ]
 
 SystemNamespaceOption = Annotated[
     str,
-    typer.Option("--system-namespace", metavar="NAME", help="Where operator and authserver run."),
+    typer.Option(
+        "--system-namespace",
+        metavar="NAME",
+        help="Where operator and authserver run.",
+        autocompletion=completion.namespaces,
+    ),
 ]
 
 

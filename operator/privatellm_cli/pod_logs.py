@@ -20,6 +20,9 @@ from privatellm_cli.downloads import FETCHER
 SERVER = "llama-server"
 """Name of the container that answers."""
 
+CONTAINERS = (SERVER, FETCHER, "drain")
+"""The containers of a model server's pod; the last one holds its end back while the server is at work."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:

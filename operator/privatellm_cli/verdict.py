@@ -14,6 +14,9 @@ from privatellm_cli.columns import why_not_ready
 ROLLING = "Rolling"
 """Reason of ``Ready`` while old servers answer and new ones are on their way."""
 
+SOURCE_FAILING = "SourceFailing"
+"""Reason while the platform's own fetch tries a source again, which it forgives for minutes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reached:
@@ -28,6 +31,13 @@ class OnTheWay:
 
 
 @dataclass(frozen=True, slots=True)
+class Troubled:
+    """Something fails that is tried again, and each success makes good what failed before."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stuck:
     """Something is wrong; ``final`` when only an edit can help."""
 
@@ -35,7 +45,7 @@ class Stuck:
     final: bool = False
 
 
-Verdict = Reached | OnTheWay | Stuck
+Verdict = Reached | OnTheWay | Troubled | Stuck
 
 
 def judge(instance: LLMInstance) -> Verdict:  # noqa: PLR0911 - a ladder of verdicts
@@ -56,7 +66,13 @@ def judge(instance: LLMInstance) -> Verdict:  # noqa: PLR0911 - a ladder of verd
         case InstancePhase.FAILED | InstancePhase.DEGRADED:
             return Stuck(_words(instance))
         case _:
-            return OnTheWay(_words(instance))
+            return _unfinished(instance)
+
+
+def _unfinished(instance: LLMInstance) -> Verdict:
+    condition = why_not_ready(instance)
+    is_failing = condition is not None and condition.reason == SOURCE_FAILING
+    return Troubled(_words(instance)) if is_failing else OnTheWay(_words(instance))
 
 
 def _ready(instance: LLMInstance) -> Verdict:

@@ -18,7 +18,7 @@ from privatellm.names import label_value
 from privatellm_cli import downloads
 from privatellm_cli.cluster import Cluster, Name
 from privatellm_cli.errors import OverdueError, UnreachedError
-from privatellm_cli.verdict import OnTheWay, Reached, Stuck, Verdict, judge
+from privatellm_cli.verdict import OnTheWay, Reached, Stuck, Troubled, Verdict, judge
 from privatellm_local.progress import Progress
 
 PATIENCE_SECONDS = 20.0
@@ -154,6 +154,7 @@ class Wait:
         self._deadline = asyncio.get_running_loop().time() + timeout_seconds
         self._last: Verdict = OnTheWay("It has not been looked at yet.")
         self._stuck_since: float | None = None
+        self._failing_since: float | None = None
         self._trouble = ""
         self._troubled_since: float | None = None
 
@@ -196,11 +197,16 @@ class Wait:
         if state is None:
             raise NotFoundError(f"LLMInstance {self._name.text} was deleted meanwhile.")
         self._last = judge(LLMInstance.parse(state))
+        if not isinstance(self._last, Troubled):
+            self._failing_since = None
         match self._last:
             case Reached():
                 return True
             case OnTheWay(message):
                 self._narrator.say(message)
+            case Troubled(message):
+                self._failing_since = self._failing_since or asyncio.get_running_loop().time()
+                self._narrator.say(message, is_stuck=True)
             case Stuck(message, final):
                 if final:
                     raise self._end()
@@ -211,7 +217,13 @@ class Wait:
 
     def _reschedule(self) -> None:
         """Give up earlier once something is stuck."""
-        since = self._stuck_since if isinstance(self._last, Stuck) else self._troubled_since
+        match self._last:
+            case Stuck():
+                since = self._stuck_since
+            case Troubled():
+                since = self._failing_since
+            case _:
+                since = self._troubled_since
         soonest = self._deadline if since is None else since + PATIENCE_SECONDS
         if not self._limit.expired():
             now = asyncio.get_running_loop().time()
@@ -219,7 +231,7 @@ class Wait:
 
     def _end(self) -> UnreachedError | OverdueError:
         match self._last:
-            case Stuck(message):
+            case Stuck(message) | Troubled(message):
                 return UnreachedError(f"LLMInstance {self._name.text} is not ready: {message}")
             case OnTheWay() if self._trouble:
                 return UnreachedError(

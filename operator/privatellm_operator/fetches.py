@@ -1,11 +1,11 @@
-"""How far fetches are, without reading anybody's logs.
+"""How far fetches are and what holds them up, without reading anybody's logs.
 
 A fetcher tells its last progress on a port of its own (see ``fetcher.shown`` for the reason). A background
 task asks the fetchers that run and keeps what it learnt, so that passes never wait for a pod. What is kept
 changes only when it is worth a write: after 10 percent or 15 seconds.
 
-The answers come out of tenants' namespaces. They are a few bounded numbers that are shown to that tenant
-and decide nothing.
+The answers come out of tenants' namespaces. They are a few bounded values that are shown to that tenant
+and decide nothing; what a fetcher says of its trouble is used of the platform's own Jobs alone.
 """
 
 import asyncio
@@ -30,6 +30,9 @@ REMEMBERED_PODS = 5000
 """Pods whose progress is kept."""
 
 LONGEST_ANSWER = 4096
+LONGEST_TROUBLE = 500
+"""Characters that are kept of what a fetcher says it is held up by."""
+
 AT_ONCE = 50
 """Questions at the same time."""
 
@@ -46,11 +49,13 @@ class FetchProgress:
         done: Bytes that are there.
         total: Bytes of the whole file; ``None`` when the source does not tell.
         speed: Bytes a second; ``None`` when that is not known.
+        trouble: Why the last try failed, in a sentence; empty once bytes arrive.
     """
 
     done: int
     total: int | None = None
     speed: int | None = None
+    trouble: str = ""
 
     @property
     def percent(self) -> float | None:
@@ -74,7 +79,9 @@ def parse_progress(answer: object) -> FetchProgress | None:
     done, total, speed = (
         _count(answer.get(name)) for name in ("bytes", "total_bytes", "bytes_per_second")
     )
-    return None if done is None else FetchProgress(done, total, speed)
+    message = answer.get("message")
+    trouble = message[:LONGEST_TROUBLE] if isinstance(message, str) else ""
+    return None if done is None else FetchProgress(done, total, speed, trouble)
 
 
 def is_worth_a_write(
@@ -89,6 +96,8 @@ def is_worth_a_write(
     """
     if before is None or before == now:
         return before is None
+    if bool(before.trouble) is not bool(now.trouble):
+        return True
     known = before.percent is not None and now.percent is not None
     step = abs((now.percent or 0) - (before.percent or 0)) if known else 0.0
     return step >= STEP_PERCENT or seconds_between >= STEP_SECONDS

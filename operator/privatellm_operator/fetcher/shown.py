@@ -1,12 +1,13 @@
-"""Where the operator asks how far a fetch is.
+"""Where the operator asks how far a fetch is, and why it tries again.
 
 The operator puts percentage and speed into the instance's condition. Reading them from the pod's log
 would take the right ``pods/log``, which cannot be limited to our pods and so would open every customer's
 logs; and a termination message exists only after the end. So the fetcher answers one GET with the last
-progress it logged, on a port of its own that the NetworkPolicy opens for the operator's namespace alone.
+progress or failure it logged, on a port of its own that the NetworkPolicy opens for the operator's
+namespace alone.
 
-It is a courtesy: when the port cannot be had, the fetch goes on without it. The answer is a few numbers,
-it is never believed beyond being shown, and nothing is read from a request but its first line.
+It is a courtesy: when the port cannot be had, the fetch goes on without it. The answer is never believed
+beyond being shown, and nothing is read from a request but its first line.
 """
 
 import json
@@ -21,13 +22,16 @@ from typing_extensions import override
 
 from privatellm_operator.fetcher.progress import Log
 
+SHOWN = frozenset({"progress", "retry"})
+"""Events that are shown; each says how many bytes are there, and a retry in `message` what failed."""
+
 REQUEST_SECONDS = 5.0
 """Longest time that one question may take."""
 
 
 @contextmanager
 def shown(address: tuple[str, int] | None, log: Log) -> Iterator[Log]:
-    """Yield a log whose last progress can be asked for at an address.
+    """Yield a log whose last progress, or failure that is tried again, can be asked for at an address.
 
     Args:
         address: IP address and port; ``None`` shows nothing.
@@ -52,7 +56,7 @@ def shown(address: tuple[str, int] | None, log: Log) -> Iterator[Log]:
 
 
 class _Board:
-    """The fields of the last progress event; replaced as a whole, so that threads need no lock."""
+    """The fields of the last event worth showing; replaced as a whole, so that threads need no lock."""
 
     def __init__(self) -> None:
         self.fields: Mapping[str, Any] = {}
@@ -60,7 +64,7 @@ class _Board:
 
 def _both(board: _Board, log: Log) -> Log:
     def noted(event: str, **fields: Any) -> None:
-        if event == "progress":
+        if event in SHOWN:
             board.fields = fields
         log(event, **fields)
 

@@ -96,14 +96,23 @@ def test_a_token_that_the_cluster_takes_no_more_is_told_as_that(
 
 
 def test_names_are_offered_after_tab(cli: CommandLine) -> None:
-    """From the cluster and the namespace that the line names so far."""
+    """From the cluster and the namespace that the line, or the word itself, names so far."""
     cli.succeed("deploy", "chat", "--model", "phi-2", "--replicas", "0")
-    words = f"privatellm get --kubeconfig {cli.kubeconfig} -n {cli.namespace} ch"
-    command = str(Path(sys.executable).with_name("privatellm"))
-    asked = {"_PRIVATELLM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "6"}
 
-    offered = subprocess.run(
+    assert _offered(cli, "-n", cli.namespace, "ch") == ["chat"]
+    assert _offered(cli, f"{cli.namespace}/ch") == [f"{cli.namespace}/chat"]
+    assert _offered(cli, "-n", cli.namespace[:-1]) == [cli.namespace]
+
+
+def _offered(cli: CommandLine, *words: str) -> list[str]:
+    line = ["privatellm", "get", "--kubeconfig", str(cli.kubeconfig), *words]
+    command = str(Path(sys.executable).with_name("privatellm"))
+    asked = {
+        "_PRIVATELLM_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(line),
+        "COMP_CWORD": str(len(line) - 1),
+    }
+    answer = subprocess.run(
         [command], env={**os.environ, **asked}, capture_output=True, text=True, check=False
     )
-
-    assert offered.stdout.split() == ["chat"]
+    return answer.stdout.split()

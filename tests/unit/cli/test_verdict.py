@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from privatellm.api.llm_instance import LLMInstance
-from privatellm_cli.verdict import OnTheWay, Reached, Stuck, Verdict, judge
+from privatellm_cli.verdict import OnTheWay, Reached, Stuck, Troubled, Verdict, judge
 
 
 def _instance(
@@ -38,6 +38,10 @@ ACCEPTED = ("Accepted", "True", "Accepted")
         (
             _instance("Provisioning", ACCEPTED, ("Ready", "False", "Unschedulable")),
             OnTheWay("Unschedulable it is."),
+        ),
+        (
+            _instance("Provisioning", ACCEPTED, ("ModelAvailable", "False", "SourceFailing")),
+            Troubled("SourceFailing it is."),
         ),
         (_instance(None), OnTheWay("Nothing was applied yet.")),
         (

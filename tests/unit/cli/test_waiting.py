@@ -29,6 +29,7 @@ def _state(phase: str, reason: str, message: str) -> dict[str, Any]:
 
 
 FETCHING = _state("Provisioning", "Fetching", "The model is being fetched.")
+RETRYING = _state("Provisioning", "SourceFailing", "The source fails.")
 READY = _state("Ready", "Fetched", "")
 
 
@@ -78,6 +79,23 @@ async def test_a_failure_that_heals_is_forgotten(
 ) -> None:
     """However long the download takes then, and however often that happens."""
     told = (FETCHING, FAILING, healed, 0.1, FAILING, healed, 0.1, READY)
+
+    assert await _outcome(cluster, monkeypatch, *told) == READY
+
+
+async def test_a_source_that_goes_on_failing_the_platform_ends_the_wait_too(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache that many share is filled where customers read no log, so the condition tells it."""
+    with pytest.raises(UnreachedError, match=r"is not ready: The source fails\."):
+        await _outcome(cluster, monkeypatch, FETCHING, RETRYING)
+
+
+async def test_a_source_that_came_back_is_believed_in_anew(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte of the platform's fetch makes good what failed before."""
+    told = (RETRYING, FETCHING, 0.1, RETRYING, FETCHING, 0.1, READY)
 
     assert await _outcome(cluster, monkeypatch, *told) == READY
 

@@ -13,6 +13,7 @@ from operator_objects import NOW, model, pod, with_deployment_status, world
 from privatellm.api.llm_instance import InstanceCondition
 from privatellm.conditions import find
 from privatellm_operator.fetches import (
+    LONGEST_TROUBLE,
     STEP_PERCENT,
     STEP_SECONDS,
     FetchProgress,
@@ -67,6 +68,25 @@ def test_the_same_progress_is_no_news_however_old_it_is() -> None:
     """A fetch that stands still writes nothing."""
     still = FetchProgress(1, 100)
     assert not is_worth_a_write(still, still, 10**6)
+
+
+def test_trouble_is_news_at_once_and_so_is_its_end() -> None:
+    """Whoever waits for the model is told; other words for it wait their turn."""
+    calm, trouble = FetchProgress(1, 100), FetchProgress(1, 100, trouble="It is silent.")
+
+    assert is_worth_a_write(calm, trouble, 0)
+    assert is_worth_a_write(trouble, calm, 0)
+    assert not is_worth_a_write(trouble, FetchProgress(1, 100, trouble="Silent still."), 0)
+
+
+@given(st.text(min_size=1))
+def test_no_trouble_of_a_pod_is_longer_than_a_condition_can_say(text: str) -> None:
+    """It is cut, and what is no text is none."""
+    told = parse_progress({"bytes": 1, "message": text * 1000})
+
+    assert told is not None
+    assert 0 < len(told.trouble) <= LONGEST_TROUBLE
+    assert parse_progress({"bytes": 1, "message": [text]}) == FetchProgress(1)
 
 
 def test_only_a_running_fetcher_with_an_address_is_asked() -> None:

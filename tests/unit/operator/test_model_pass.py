@@ -9,6 +9,7 @@ from operator_objects import NOW, model, settings
 from privatellm import labels
 from privatellm.api.llm_model import LLMModel, LLMModelStatus, ModelCondition
 from privatellm.conditions import Condition, find
+from privatellm_operator.fetches import FetchProgress
 from privatellm_operator.reconcile.instance.causes import Cause
 from privatellm_operator.reconcile.model.decide import RETRY_SECONDS, JobsPlan, decide
 from privatellm_operator.reconcile.model.facts import FetchJob, ModelWorld
@@ -202,6 +203,17 @@ def test_a_fetch_into_a_cache_says_how_it_goes() -> None:
     assert condition(failing, ModelCondition.FETCHABLE, NODES).message == "No such file."
     running = condition(seen(model(), job(node="n")), ModelCondition.FETCHABLE, NODES)
     assert running.reason == "Fetching"
+
+
+def test_a_fetch_that_is_tried_again_says_why() -> None:
+    """It goes on for minutes before it counts as failed, and who waits wants to know now."""
+    held_up = FetchProgress(0, trouble="hub.example is silent.")
+    told = condition(
+        seen(model(), job(node="n", progress=held_up)), ModelCondition.FETCHABLE, NODES
+    )
+
+    assert (told.is_true, told.reason) == (False, "SourceFailing")
+    assert told.message.endswith("hub.example is silent.")
 
 
 def test_a_model_that_somebody_deleted_names_its_users_but_not_a_thousand() -> None:

@@ -156,6 +156,10 @@ platform_fetches = st.none() | st.builds(
     st.sampled_from(
         [
             (ModelReason.FETCHING, "The platform fetches the model into the cache of n"),
+            (
+                ModelReason.SOURCE_FAILING,
+                "The source fails, and the platform tries again. It is so.",
+            ),
             (ModelReason.FETCH_FAILED, "The Job failed without a word"),
             (FetchReason.NOT_FOUND, "There is no such file."),
         ]

@@ -48,6 +48,9 @@ class Reason(StrEnum):
     FETCHING = "Fetching"
     """The weights are on their way."""
 
+    SOURCE_FAILING = "SourceFailing"
+    """The source of the weights fails, and the platform tries again."""
+
     FETCH_PENDING = "FetchPending"
     """The fetch of the weights has not begun."""
 
@@ -117,9 +120,12 @@ PROGRESS = frozenset(
 )
 """Reasons of a condition that is not true *yet*: nothing is known to be wrong."""
 
-MAY_HEAL = frozenset({Reason.UNSCHEDULABLE, Reason.VOLUME_NOT_BOUND, Reason.EVICTED})
+MAY_HEAL = frozenset(
+    {Reason.UNSCHEDULABLE, Reason.VOLUME_NOT_BOUND, Reason.EVICTED, Reason.SOURCE_FAILING}
+)
 """Reasons that somebody may have to act upon, and that may as well end without anybody: a node is added, a
-volume is bound, a neighbour goes. They are believed to until the Deployment's time is up."""
+volume is bound, a neighbour goes, a hub comes back. They are believed to until the Deployment's or the
+fetch's time is up."""
 
 CALM = PROGRESS | {Reason.STOPPED, Reason.TERMINATING, Reason.NOT_ACCEPTED}
 """Reasons of a condition that is not true without anybody having to act because of it."""

@@ -27,6 +27,9 @@ class Reason(StrEnum):
     FETCHING = "Fetching"
     """The platform fetches the model into a node's cache."""
 
+    SOURCE_FAILING = "SourceFailing"
+    """The source fails, and the platform tries again."""
+
     FETCHED = "Fetched"
     """The weights are in the caches that wait for them."""
 

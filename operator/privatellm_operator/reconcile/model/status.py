@@ -133,6 +133,9 @@ def _fetchable(world: ModelWorld) -> Condition:
     running = next((job for job in jobs if job.is_active), None)
     if running is None:
         return _true(kind, Reason.FETCHED, "The weights are in the nodes' cache.")
+    if running.progress is not None and running.progress.trouble:
+        message = f"The source fails, and the platform tries again. {running.progress.trouble}"
+        return _false(kind, Reason.SOURCE_FAILING, message)
     progress = f": {running.progress.text}" if running.progress else ""
     message = f"The platform fetches the model into the cache of {running.node}{progress}."
     return _false(kind, Reason.FETCHING, message)
