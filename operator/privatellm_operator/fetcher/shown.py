@@ -28,6 +28,9 @@ SHOWN = frozenset({"progress", "retry"})
 REQUEST_SECONDS = 5.0
 """Longest time that one question may take."""
 
+LOOK_SECONDS = 0.05
+"""How often the server looks whether the fetch is over; the init container ends that much later."""
+
 
 @contextmanager
 def shown(address: tuple[str, int] | None, log: Log) -> Iterator[Log]:
@@ -46,7 +49,7 @@ def shown(address: tuple[str, int] | None, log: Log) -> Iterator[Log]:
     if server is None:
         yield log
         return
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(LOOK_SECONDS,), daemon=True)
     thread.start()
     try:
         yield _both(board, log)

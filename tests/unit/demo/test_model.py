@@ -1,10 +1,6 @@
 """The demo's model file and its catalogue entry."""
 
-import asyncio
-import hashlib
-import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,65 +13,7 @@ from privatellm_local.demo.model import PACKAGE, SHA256, SIZE_BYTES
 from privatellm_local.errors import StateError
 from privatellm_local.modelserver.arguments import parse_arguments
 from privatellm_operator.fetcher.arguments import parse_arguments as parse_fetch_arguments
-from privatellm_operator.fetcher.marker import Fingerprint
 from privatellm_operator.fetcher.request import PathSource
-
-
-class Said(list[str]):
-    """What progress was told."""
-
-    def __call__(self, message: str) -> None:
-        """Keep it."""
-        self.append(message)
-
-
-def names_in(directory: Path) -> list[str]:
-    """List a directory without its locks."""
-    return [path.name for path in directory.iterdir() if path.suffix != ".lock"]
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Path]:
-    """Name a directory, and do not leave a quarter of a gigabyte behind in it."""
-    yield tmp_path / "models"
-    shutil.rmtree(tmp_path / "models", ignore_errors=True)
-
-
-async def test_the_file_is_assembled_verified_and_then_left_alone(directory: Path) -> None:
-    """The second call finds the file and writes nothing; a damaged file is made anew."""
-    pytest.importorskip(PACKAGE, reason="needs the extra 'demo'")
-    first, second, third = Said(), Said(), Said()
-
-    made = await prepare_model(directory, first)
-    before = Fingerprint.of(made.path)
-    again = await prepare_model(directory, second)
-
-    assert hashlib.sha256(made.path.read_bytes()).hexdigest() == made.sha256 == SHA256
-    assert (again, Fingerprint.of(again.path)) == (made, before)
-    assert len(first) == 1
-    assert "terms of use" in first[0]
-    assert second == []
-
-    with made.path.open("r+b") as file:
-        file.write(b"damaged")
-    await prepare_model(directory, third)
-
-    assert hashlib.sha256(made.path.read_bytes()).hexdigest() == SHA256
-    assert len(third) == 1
-    assert names_in(directory) == [made.path.name]
-
-
-async def test_two_first_starts_at_once_make_the_file_once(directory: Path) -> None:
-    """They have different state directories and share the user's cache."""
-    pytest.importorskip(PACKAGE, reason="needs the extra 'demo'")
-    said = Said()
-
-    one, other = await asyncio.gather(*(prepare_model(directory, said) for _ in range(2)))
-
-    assert one == other
-    assert hashlib.sha256(one.path.read_bytes()).hexdigest() == SHA256
-    assert len(said) == 1
-    assert names_in(directory) == [one.path.name]
 
 
 async def test_without_the_package_the_remedy_is_named(
@@ -85,8 +23,9 @@ async def test_without_the_package_the_remedy_is_named(
     monkeypatch.setitem(sys.modules, PACKAGE, None)
 
     with pytest.raises(DemoError, match=r"pip install 'private-llm\[demo\]'.*--no-demo"):
-        await prepare_model(tmp_path / "models", Said())
-    assert names_in(tmp_path / "models") == []
+        await prepare_model(tmp_path / "models", list[str]().append)
+
+    assert {path.suffix for path in (tmp_path / "models").iterdir()} <= {".lock"}
 
 
 async def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -94,7 +33,7 @@ async def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
 
     with pytest.raises(StateError, match="file"):
-        await prepare_model(tmp_path / "file" / "models", Said())
+        await prepare_model(tmp_path / "file" / "models", list[str]().append)
 
 
 def test_the_catalogue_entry_is_a_valid_model(tmp_path: Path) -> None:

@@ -16,6 +16,12 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 KEY = "pllm_key_secret"
 
 
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two questions nothing changes here that would need time."""
+    monkeypatch.setattr("privatellm_local.demo.question.PAUSE_SECONDS", 0.0)
+
+
 class Edge:
     """A scripted edge that records what it was asked."""
 
