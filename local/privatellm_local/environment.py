@@ -16,7 +16,7 @@ from privatellm.errors import PrivateLLMError
 from privatellm_local import completion, demo, files, machine, slots, state
 from privatellm_local.addresses import AddressPlan
 from privatellm_local.errors import EmbeddedError, NotRunningError, StartError
-from privatellm_local.locking import turn
+from privatellm_local.locking import WithdrawnError, turn
 from privatellm_local.node import leftovers
 from privatellm_local.paths import CachePaths, StatePaths
 from privatellm_local.processes import control, status
@@ -115,15 +115,10 @@ async def down(paths: StatePaths, cache: CachePaths, progress: Progress, *, purg
         return Ended(was_running=False, was_removed=False)
     if purge:
         state.require_only_ours(paths)
-    async with turn(paths, progress, Role.DOWN) as ours:
-        was_running = await control.stop(paths)
-        # What a killed node could not take with it.
-        has_swept = bool(leftovers.sweep(paths.node))
-        if purge:
-            slots.release(cache, paths)
-            with files.translated(paths.root):
-                shutil.rmtree(paths.root)
-    return Ended(was_running=was_running or has_swept or ours.has_interrupted, was_removed=purge)
+    try:
+        return await _end(paths, cache, progress, purge=purge)
+    except WithdrawnError:
+        return Ended(was_running=False, was_removed=False)
 
 
 async def attend(running: Running, progress: Progress) -> None:
@@ -166,6 +161,18 @@ async def _run_steps(context: Context, steps: tuple[Step, ...]) -> None:
     for step in steps:
         context.progress.begin(step.name)
         context.progress.end(await step.run(context))
+
+
+async def _end(paths: StatePaths, cache: CachePaths, progress: Progress, *, purge: bool) -> Ended:
+    async with turn(paths, progress, Role.DOWN) as ours:
+        was_running = await control.stop(paths)
+        # What a killed node could not take with it.
+        has_swept = bool(leftovers.sweep(paths.node))
+        if purge:
+            slots.release(cache, paths)
+            with files.translated(paths.root):
+                shutil.rmtree(paths.root)
+    return Ended(was_running=was_running or has_swept or ours.has_interrupted, was_removed=purge)
 
 
 def _record(context: Context) -> None:

@@ -11,6 +11,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from privatellm_local import files
+from privatellm_local.errors import StateError
 from privatellm_local.paths import StatePaths
 from privatellm_local.processes import holding
 from privatellm_local.processes.holding import Lock, Role, Signature
@@ -21,6 +23,10 @@ POLL_SECONDS = 0.2
 
 GIVE_UP_SECONDS = 90.0
 """How long a holder may take to stop what it started before it is killed."""
+
+
+class WithdrawnError(StateError):
+    """The environment was removed while we waited for our turn."""
 
 
 class Turn:
@@ -51,13 +57,20 @@ class Turn:
 async def turn(paths: StatePaths, progress: Progress, role: Role) -> AsyncIterator[Turn]:
     """Hold the lock of a state directory.
 
+    A first ``up`` that was refused removes the directory while others wait for their turn: the next ``up``
+    makes it again, and for ``down`` there is nothing left to do.
+
     Args:
         paths: The environment; its directory must exist.
         progress: Told when we have to wait.
         role: What we want to do; ``DOWN`` ends the holder instead of waiting for it.
+
+    Raises:
+        WithdrawnError: when there is nothing to take down any more.
+        StateError: when the lock cannot be used.
     """
     waiting = _Waiting(paths, progress, role)
-    while (lock := holding.take(paths.lock_file)) is None:
+    while (lock := _take(paths, role)) is None:
         waiting.once()
         await asyncio.sleep(POLL_SECONDS)
     try:
@@ -68,6 +81,18 @@ async def turn(paths: StatePaths, progress: Progress, role: Role) -> AsyncIterat
             ours.end()
     finally:
         lock.close()
+
+
+def _take(paths: StatePaths, role: Role) -> Lock | None:
+    try:
+        return holding.take(paths.lock_file)
+    except StateError as error:
+        if paths.root.exists():
+            raise
+        if role is Role.DOWN:
+            raise WithdrawnError(f"{paths.root} was removed meanwhile.") from error
+    files.make_private_directory(paths.root)
+    return holding.take(paths.lock_file)
 
 
 class _Waiting:

@@ -54,6 +54,15 @@ def release(cache: CachePaths, paths: StatePaths) -> None:
         _write(cache, {slot: owner for slot, owner in owners.items() if owner != paths.root})
 
 
+def other_owner(cache: CachePaths, paths: StatePaths, slot: int) -> StatePaths | None:
+    """Return the environment that a slot belongs to when that is another one.
+
+    A state directory that was copied remembers the slot of its original.
+    """
+    owner = _living(_read(cache)).get(slot)
+    return None if owner in (None, paths.root) else StatePaths(owner)
+
+
 def choose(
     preferred: int, owners: Mapping[int, Path], is_free: Callable[[AddressPlan], bool]
 ) -> int:

@@ -97,11 +97,9 @@ def require_usable(paths: StatePaths) -> None:
     # A lock without a signature is what an `up` leaves that was killed in its very first moment.
     is_new = content <= {paths.lock_file.name} and not files.read_text(paths.lock_file)
     if not is_new and not is_environment(paths):
-        foreign = min(content - paths.names, default=min(content))
-        raise StateError(
-            f"{paths.root} holds other files ({foreign}, ...) and no environment: "
-            "choose an empty or new directory with --state DIR."
-        )
+        if _has_mark(paths):
+            raise StateError(_damaged(paths))
+        raise StateError(_not_ours(paths, content))
 
 
 def require_usable_path(paths: StatePaths) -> None:
@@ -174,10 +172,7 @@ def is_environment(paths: StatePaths) -> bool:
     if _foreign(paths):
         return False
     is_remains = text is not None and _may_be_state(text)
-    has_mark = (
-        is_remains or holding.read(paths.lock_file) is not None or status.read(paths) is not None
-    )
-    return has_mark or _is_hollow(paths)
+    return is_remains or _has_mark(paths) or _is_hollow(paths)
 
 
 def _holds_state(paths: StatePaths) -> bool:
@@ -191,6 +186,11 @@ def _foreign(paths: StatePaths) -> frozenset[str]:
     # A draft is a state file that was being written when its `up` was killed.
     content, draft = _content(paths), f".{paths.state_file.name}."
     return frozenset(name for name in content - paths.names if not name.startswith(draft))
+
+
+def _has_mark(paths: StatePaths) -> bool:
+    """Say whether a file of the directory can only have been written by us."""
+    return holding.read(paths.lock_file) is not None or status.read(paths) is not None
 
 
 def _is_hollow(paths: StatePaths) -> bool:
@@ -256,7 +256,21 @@ def _require_version(paths: StatePaths, raw: dict[str, Any]) -> None:
 
 
 def _damaged(paths: StatePaths) -> str:
+    remedy = f"with `privatellm down --purge --state {paths.root}` and start again."
+    foreign = _foreign(paths)
+    if not foreign:
+        return f"{paths.state_file} is damaged: remove the environment {remedy}"
+    if not _has_mark(paths):
+        return _not_ours(paths, foreign)
     return (
-        f"{paths.state_file} is damaged: remove the environment with "
-        f"`privatellm down --purge --state {paths.root}` and start again."
+        f"{paths.state_file} is damaged or gone, and {paths.root} holds files that are not ours "
+        f"({min(foreign)}, ...): move them elsewhere, remove the environment {remedy}"
+    )
+
+
+def _not_ours(paths: StatePaths, content: frozenset[str]) -> str:
+    foreign = min(content - paths.names, default=min(content))
+    return (
+        f"{paths.root} holds other files ({foreign}, ...) and no environment: choose an empty or new "
+        "directory with --state DIR."
     )

@@ -152,7 +152,7 @@ async def choose_addresses(context: Context) -> str:
         context.remember(kept.model_copy(update={"kcp": context.options.kcp}))
     context.paths.create()
     if context.supervisor is None:
-        listeners.require_free(context.plan)
+        _require_free(context)
     return f"edge {context.plan.edge_url}"
 
 
@@ -435,6 +435,21 @@ def _claim(context: Context) -> None:
         )
 
     slots.claim(context.options.cache, context.paths, remember, with_edge=edge_port is None)
+
+
+def _require_free(context: Context) -> None:
+    """Refuse to start where somebody listens; of a copied directory that is mostly its original."""
+    try:
+        listeners.require_free(context.plan)
+    except AddressError as error:
+        original = slots.other_owner(context.options.cache, context.paths, context.plan.slot)
+        if original is None or status.read_living(original) is None:
+            raise
+        raise AddressError(
+            f"{context.paths.root} has the addresses of the environment in {original.root}, which runs: "
+            "one is a copy of the other. Stop that one with `privatellm down --state "
+            f"{original.root}`, or make a new environment elsewhere with --state DIR."
+        ) from error
 
 
 def _known(value: T | None) -> T:

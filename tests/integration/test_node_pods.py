@@ -27,6 +27,7 @@ from node_pods import (
     terminated,
     url_of,
 )
+from privatellm.errors import RejectedError
 from privatellm.kube import KubeClient, Manifest, kinds
 
 pytestmark = pytest.mark.integration
@@ -262,6 +263,8 @@ async def test_what_the_node_does_not_do_is_refused_in_words(
     assert waiting is not None
     assert said in waiting["message"]
     assert "hidden" not in waiting["message"]
+    with pytest.raises(RejectedError, match=f"is waiting to start: {reason}"):
+        [line async for line in client.lines(kinds.POD.path(namespace, "refused", "log"))]
 
 
 IDENTITY = """

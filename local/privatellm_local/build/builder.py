@@ -10,15 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from privatellm_local import files, machine
-from privatellm_local.build import commands, kept, toolchain
+from privatellm_local.build import commands, given, kept, toolchain
 from privatellm_local.build.output import BuildState, complaint
 from privatellm_local.build.programs import FLAGS, PROGRAMS, Program
 from privatellm_local.build.toolchain import Toolchain
 from privatellm_local.errors import BuildError
 from privatellm_local.paths import CachePaths
 from privatellm_local.progress import Progress
-
-ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
 
 LIST_ATTEMPTS = 3
 """Reading the module graph downloads modules; that is tried again, because networks hiccup."""
@@ -56,13 +54,14 @@ async def ensure_programs(
 
     Raises:
         BuildError: when a build fails; the message names the log. Also when ``KUBEBUILDER_ASSETS`` names
-            a directory without all four.
+            a directory without all four, or with one that does not run.
         MachineError: when memory or disk do not suffice for a build.
         StateError: when the cache cannot be written.
     """
-    given = given_programs(variables)
-    if given is not None:
-        return given
+    found = given.programs(variables)
+    if found is not None:
+        await given.require_working(found)
+        return Programs(*found)
     return Programs(*await ensure_built(PROGRAMS, cache, progress, variables))
 
 
@@ -92,25 +91,6 @@ async def ensure_built(
             todo = await _missing(programs, cache, chain)
             await _build_all(todo, cache, chain, progress, variables)
     return tuple(kept.place(cache, chain.version, program) for program in programs)
-
-
-def given_programs(variables: Mapping[str, str]) -> Programs | None:
-    """Return the programs of ``KUBEBUILDER_ASSETS`` as they are, or ``None`` when it is not set.
-
-    Raises:
-        BuildError: when the directory does not hold all four.
-    """
-    directory = variables.get(ASSETS_VARIABLE)
-    if not directory:
-        return None
-    found = [Path(directory).absolute() / program.name for program in PROGRAMS]
-    absent = [path.name for path in found if not (path.is_file() and os.access(path, os.X_OK))]
-    if absent:
-        raise BuildError(
-            f"{ASSETS_VARIABLE} names {directory}, which must hold the four programs of the control "
-            f"plane and lacks {', '.join(absent)}: complete it, or unset the variable to have them built."
-        )
-    return Programs(*found)
 
 
 async def _missing(

@@ -137,12 +137,21 @@ class KubeletAPI:
             options = LogOptions.parse(request.query)
         except InvalidInputError as error:
             raise web.HTTPBadRequest(text=f"{error}\n") from error
-        info = request.match_info
-        worker = self._pods.find(info["namespace"], info["pod"])
-        source = worker.log_source(info["container"], previous=options.previous) if worker else None
-        if source is None:
-            raise web.HTTPNotFound(text=f"No log of container {info['container']} on this node.\n")
-        return await _send(request, source, options)
+        return await _send(request, self._source(request.match_info, options), options)
+
+    def _source(self, named: Mapping[str, str], options: LogOptions) -> logs.LogSource:
+        """Return the log that is asked for, or say as a kubelet does why there is none."""
+        pod, container = named["pod"], named["container"]
+        worker = self._pods.find(named["namespace"], pod)
+        if worker is None:
+            raise web.HTTPNotFound(text="pod does not exist\n")
+        source = worker.log_source(container, previous=options.previous)
+        if source is not None:
+            return source
+        why = worker.why_no_log(container, previous=options.previous)
+        if why is None:
+            raise web.HTTPNotFound(text=f'container "{container}" not found in pod "{pod}"\n')
+        raise web.HTTPBadRequest(text=why)
 
 
 async def _handled(request: web.Request, handler: Any) -> web.StreamResponse:

@@ -125,7 +125,7 @@ def is_held(path: Path) -> bool:
 
     It takes the lock for a moment, so who wants it must try more than once.
     """
-    with files.translated(path):
+    with files.translated(path, need="readable"):
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:

@@ -10,7 +10,7 @@ import pytest
 from typing_extensions import override
 
 from privatellm_local import machine
-from privatellm_local.build import builder, commands, kept, programs, toolchain
+from privatellm_local.build import builder, commands, given, kept, programs, toolchain
 from privatellm_local.build.output import BuildState
 from privatellm_local.build.programs import HELM, HELM_VERSION, PROGRAMS, Program
 from privatellm_local.build.toolchain import Toolchain
@@ -48,11 +48,34 @@ def test_all_four_given_programs_are_used_as_they_are(tmp_path: Path) -> None:
     """KUBEBUILDER_ASSETS is what other tools of the field use."""
     _executables(tmp_path, [program.name for program in PROGRAMS])
 
-    given = builder.given_programs({"KUBEBUILDER_ASSETS": str(tmp_path)})
+    found = given.programs({"KUBEBUILDER_ASSETS": str(tmp_path)})
 
-    assert given is not None
-    assert given.apiserver == tmp_path / "kube-apiserver"
-    assert given.scheduler == tmp_path / "kube-scheduler"
+    names = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]
+    assert found == tuple(tmp_path / name for name in names)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("#!/bin/sh\nexit 3\n", r"`kube-scheduler --version` ended with 3"),
+        ("#!/absent/interpreter\n", r"`kube-scheduler --version` cannot be started"),
+        ("\x7fELF", r"`kube-scheduler --version` cannot be started"),
+    ],
+    ids=["fails", "of another machine", "truncated"],
+)
+async def test_a_given_program_that_does_not_run_is_told_before_anything_starts(
+    cache: CachePaths, tmp_path: Path, content: str, fault: str
+) -> None:
+    """As a component it would only never become ready."""
+    _executables(tmp_path, [program.name for program in PROGRAMS])
+    for program in PROGRAMS:
+        (tmp_path / program.name).write_text("#!/bin/sh\n")
+    (tmp_path / "kube-scheduler").write_text(content)
+
+    with pytest.raises(BuildError, match=fault):
+        await builder.ensure_programs(
+            cache, SilentProgress(), {"KUBEBUILDER_ASSETS": str(tmp_path)}
+        )
 
 
 async def test_an_incomplete_set_of_given_programs_is_named_and_starts_no_build(
@@ -67,10 +90,10 @@ async def test_an_incomplete_set_of_given_programs_is_named_and_starts_no_build(
             cache, SilentProgress(), {"KUBEBUILDER_ASSETS": str(tmp_path)}
         )
     with pytest.raises(BuildError, match=r"/absent, which .* lacks etcd, kube-apiserver"):
-        builder.given_programs({"KUBEBUILDER_ASSETS": f"{tmp_path}/absent"})
+        given.programs({"KUBEBUILDER_ASSETS": f"{tmp_path}/absent"})
 
-    assert builder.given_programs({}) is None
-    assert builder.given_programs({"KUBEBUILDER_ASSETS": ""}) is None
+    assert given.programs({}) is None
+    assert given.programs({"KUBEBUILDER_ASSETS": ""}) is None
 
 
 def _built(cache: CachePaths, chain: Toolchain, program: Program) -> Path:

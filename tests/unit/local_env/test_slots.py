@@ -1,3 +1,4 @@
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -66,6 +67,19 @@ def test_a_deleted_state_directory_frees_its_slot(
     one.state_file.unlink()
 
     assert _claim(cache, other) == first
+
+
+def test_a_copy_has_the_slot_of_its_original(cache: CachePaths, tmp_path: Path) -> None:
+    """As long as the original is there, the slot is not the copy's."""
+    original = _environment(tmp_path / "original")
+    slot = _claim(cache, original)
+    copy = StatePaths(shutil.copytree(original.root, tmp_path / "copy"))
+
+    assert slots.other_owner(cache, copy, slot) == original
+    assert slots.other_owner(cache, original, slot) is None
+
+    shutil.rmtree(original.root)
+    assert slots.other_owner(cache, copy, slot) is None
 
 
 def test_a_damaged_register_costs_nothing(cache: CachePaths, paths: StatePaths) -> None:

@@ -186,6 +186,41 @@ def test_a_state_file_alone_that_cannot_be_read_any_more_is_ours(
     assert state.is_environment(paths)
 
 
+@pytest.mark.parametrize("content", [None, "{", "[]"])
+def test_an_environment_without_its_state_beside_other_files_gets_one_advice(
+    tmp_path: Path, content: str | None
+) -> None:
+    """Whoever asks is told the same: what is not ours comes first, or purging would be refused."""
+    paths = StatePaths(tmp_path)
+    local_holding.sign(paths.lock_file, Role.UP)
+    (tmp_path / "thesis.tex").touch()
+    if content is not None:
+        paths.state_file.write_text(content)
+
+    with pytest.raises(
+        StateError, match=r"\(thesis\.tex, \.\.\.\): move .* down --purge"
+    ) as refused:
+        state.require_usable(paths)
+    if content is not None:
+        with pytest.raises(StateError) as unread:
+            state.load(paths)
+        assert str(unread.value) == str(refused.value)
+
+    (tmp_path / "thesis.tex").unlink()
+    state.require_usable(paths)
+    assert state.is_environment(paths)
+
+
+def test_a_damaged_file_of_our_name_among_other_files_is_not_to_be_purged(tmp_path: Path) -> None:
+    """Nothing in the directory was written by us for certain."""
+    (tmp_path / "thesis.tex").touch()
+    StatePaths(tmp_path).state_file.write_text("{")
+
+    with pytest.raises(StateError, match="choose an empty or new directory") as caught:
+        state.load(StatePaths(tmp_path))
+    assert "purge" not in str(caught.value)
+
+
 def test_a_whole_file_of_somebody_else_is_not_to_be_purged(paths: StatePaths) -> None:
     """The way out leads around it."""
     _write(paths, {"tabs": []})

@@ -18,7 +18,9 @@ from privatellm_local import (
     freshness,
     host_node,
     listeners,
+    locking,
     machine,
+    slots,
     state,
     steps,
 )
@@ -31,8 +33,9 @@ from privatellm_local.locking import turn
 from privatellm_local.node.config import NodeConfig
 from privatellm_local.paths import CachePaths, StatePaths
 from privatellm_local.pki import inventory
-from privatellm_local.processes import holding, identity
+from privatellm_local.processes import holding, identity, status
 from privatellm_local.processes.holding import Role
+from privatellm_local.processes.status import SupervisorStatus
 from privatellm_local.progress import SilentProgress
 from privatellm_local.state import EnvironmentState
 from privatellm_local.steps import Context, Options
@@ -280,6 +283,32 @@ async def test_an_up_that_is_refused_later_keeps_the_environment(
     assert state.load(paths) == STATE
 
 
+@pytest.mark.parametrize("runs", [True, False])
+async def test_the_original_of_a_copy_is_named_where_it_holds_the_ports(
+    tmp_path: Path,
+    paths: StatePaths,
+    cache: CachePaths,
+    monkeypatch: pytest.MonkeyPatch,
+    runs: bool,
+) -> None:
+    """Nobody should look for a strange program; of a stopped original the stranger is one."""
+    state.save(paths, STATE)
+    monkeypatch.setattr(slots, "choose", lambda *_: STATE.slot)
+    slots.claim(cache, paths, lambda _: None, with_edge=False)
+    copy = StatePaths(shutil.copytree(paths.root, tmp_path / "copy"))
+    supervisor = SupervisorStatus(supervisor=identity.myself(), started_at=datetime.now(UTC))
+    living = {paths: supervisor} if runs else {}
+    monkeypatch.setattr(status, "read_living", living.get)
+
+    def taken(_: object) -> None:
+        raise AddressError("Port 1 for the edge is taken by traefik (process 2): end that program.")
+
+    monkeypatch.setattr(listeners, "require_free", taken)
+    words = f"down --state {paths.root}" if runs else "taken by traefik"
+    with pytest.raises(AddressError, match=words):
+        await steps.choose_addresses(Context(Options(copy, cache), SilentProgress()))
+
+
 def _refuse(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     def refused(*_: object) -> None:
         raise StateError("refused")
@@ -364,6 +393,30 @@ async def test_a_second_up_waits_for_the_first(paths: StatePaths) -> None:
 
     async with asyncio.timeout(5):
         await waiting
+
+
+async def test_who_waits_outlives_a_first_up_that_is_refused(
+    tmp_path: Path, cache: CachePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes its directory along; the next up makes it again, and down finds nothing to do."""
+    paths = StatePaths(tmp_path / "state")
+    paths.create()
+    monkeypatch.setattr(locking, "POLL_SECONDS", 0.01)
+    state.save(paths, STATE)
+    with files.exclusive_lock(paths.lock_file):
+        down = asyncio.create_task(environment.down(paths, cache, SilentProgress(), purge=False))
+        done, _ = await asyncio.wait({down}, timeout=0.05)
+        assert not done
+        shutil.rmtree(paths.root)
+        assert await down == Ended(was_running=False, was_removed=False)
+
+    paths.create()
+    with files.exclusive_lock(paths.lock_file):
+        up = asyncio.create_task(_take_turn(paths))
+        done, _ = await asyncio.wait({up}, timeout=0.05)
+        assert not done
+        shutil.rmtree(paths.root)
+        await up
 
 
 async def _take_turn(paths: StatePaths) -> None:

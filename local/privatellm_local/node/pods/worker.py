@@ -21,7 +21,7 @@ from privatellm_local.node.addresses import AddressPool
 from privatellm_local.node.config import Timings
 from privatellm_local.node.errors import ContainerRefusedError, WaitingReason
 from privatellm_local.node.pod import Container, Pod
-from privatellm_local.node.pods import launch, lifecycle
+from privatellm_local.node.pods import launch, lifecycle, unlogged
 from privatellm_local.node.pods.launch import Launcher
 from privatellm_local.node.pods.lifecycle import Plan, Start, Stop
 from privatellm_local.node.pods.record import PodRecord, Verdicts
@@ -116,6 +116,13 @@ class PodWorker:
         run = None if previous else self._runs.get(container)
         ended = lambda: run is None or self._runs.get(container) is not run  # noqa: E731
         return logs.LogSource(path, ended) if path.is_file() else None
+
+    def why_no_log(self, container: str, *, previous: bool) -> str | None:
+        """Return why a container's run has no log; ``None`` when the pod has no such container."""
+        state = self._record.state.containers.get(container)
+        if state is None:
+            return None
+        return unlogged.explanation(self.pod.metadata.name, container, state, previous=previous)
 
     def _take_address(self, pod: Pod) -> str:
         reported = pod.status.pod_ip
