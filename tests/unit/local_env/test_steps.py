@@ -405,16 +405,14 @@ async def test_who_waits_outlives_a_first_up_that_is_refused(
     state.save(paths, STATE)
     with files.exclusive_lock(paths.lock_file):
         down = asyncio.create_task(environment.down(paths, cache, SilentProgress(), purge=False))
-        done, _ = await asyncio.wait({down}, timeout=0.05)
-        assert not done
+        assert not (await asyncio.wait({down}, timeout=0.05))[0]
         shutil.rmtree(paths.root)
         assert await down == Ended(was_running=False, was_removed=False)
 
     paths.create()
     with files.exclusive_lock(paths.lock_file):
         up = asyncio.create_task(_take_turn(paths))
-        done, _ = await asyncio.wait({up}, timeout=0.05)
-        assert not done
+        assert not (await asyncio.wait({up}, timeout=0.05))[0]
         shutil.rmtree(paths.root)
         await up
 

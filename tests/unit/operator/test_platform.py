@@ -10,7 +10,7 @@ from privatellm.kube import kinds
 from privatellm_operator.listener import Listener, Readiness
 from privatellm_operator.metrics import Metrics
 from privatellm_operator.queue import Key, WorkQueue
-from privatellm_operator.reconcile.platform.catalogue import Catalogue
+from privatellm_operator.reconcile.platform.catalogue import Catalogue, is_edit
 from privatellm_operator.reconcile.platform.middlewares import is_referenced, surplus
 from privatellm_operator.render import middlewares
 from privatellm_operator.render.ingress import ROUTER, middleware_reference
@@ -41,6 +41,18 @@ def test_a_model_of_the_catalogue_is_marked_as_ours(tmp_path: Path) -> None:
     metadata = Catalogue(tmp_path).models()["good"]["metadata"]
     assert metadata["labels"]["app.kubernetes.io/managed-by"] == "private-llm-operator"
     assert "llm.privatellms.msp/applied" in metadata["annotations"]
+
+
+def test_an_edit_of_a_model_is_told_from_an_edit_of_its_file(tmp_path: Path) -> None:
+    """Only who changed the model in the cluster has to be told that this was in vain."""
+    (tmp_path / "good.yaml").write_text(GOOD)
+    applied = Catalogue(tmp_path).models()["good"]
+    edited = applied | {"spec": applied["spec"] | {"parallel": 9}}
+    (tmp_path / "good.yaml").write_text(GOOD.replace("f.gguf", "g.gguf"))
+
+    assert is_edit(edited, applied)
+    assert not is_edit(applied, Catalogue(tmp_path).models()["good"])
+    assert not is_edit({"metadata": {"name": "good"}}, applied)
 
 
 def test_without_a_directory_there_is_no_catalogue(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 A chart cannot install a CRD and an object of it in one release, so the models travel as files of a
 ConfigMap. A broken file is skipped and named, and the others go on. What a file says is kept so in the
-cluster; a model that left the files stays, because instances may use it, and models of other origin are
-never touched.
+cluster, and whoever changed it there is told by an event; a model that left the files stays, because
+instances may use it, and models of other origin are never touched.
 """
 
 from pathlib import Path
@@ -16,10 +16,20 @@ from privatellm.errors import InvalidInputError
 from privatellm.kube import Manifest, kinds
 from privatellm_operator.context import ProcessContext
 from privatellm_operator.queue import Key
+from privatellm_operator.reconcile.events import Announcement, EventRecorder
 from privatellm_operator.reconcile.matching import matches
-from privatellm_operator.render.instance import with_digest
+from privatellm_operator.render.instance import DIGEST_ANNOTATION, with_digest
 
 log = structlog.get_logger(__name__)
+
+RESTORED = Announcement(
+    reason="CatalogueRestored",
+    note="The model was changed in the cluster and is again what the platform's catalogue says. Change it "
+    "there (with Helm in the value catalogue.models), or offer it as a model of another name.",
+    action="Restore",
+    warning=True,
+)
+"""What whoever changed a model of the catalogue is told."""
 
 
 class Catalogue:
@@ -61,6 +71,7 @@ class CatalogueReconciler:
         self._context = context
         self._store = context.world[kinds.LLM_MODEL]
         self._catalogue = catalogue
+        self._recorder = EventRecorder(context.client, context.clock, context.settings.pod.name)
 
     async def reconcile(self, key: Key) -> float | None:
         """Do one pass over the model of that name."""
@@ -73,7 +84,18 @@ class CatalogueReconciler:
                 kinds.LLM_MODEL, desired, field_manager=labels.FIELD_MANAGER
             )
             self._context.wrote(kinds.LLM_MODEL, answer, by=key)
+            if live is not None and is_edit(live, desired):
+                await self._recorder.record(answer, RESTORED)
         return None
+
+
+def is_edit(live: Manifest, desired: Manifest) -> bool:
+    """Say whether a model differs from its file because somebody changed the model, and not the file."""
+    applied, wanted = (
+        (model["metadata"].get("annotations") or {}).get(DIGEST_ANNOTATION)
+        for model in (live, desired)
+    )
+    return applied == wanted
 
 
 def prepared(manifest: Manifest) -> Manifest:
