@@ -16,7 +16,7 @@ from privatellm_local.packaging.part_values import (
     ImageGlobals,
 )
 from privatellm_local.packaging.placement import Placement, PodSecurityContext, Resources
-from privatellm_local.packaging.telemetry_values import ServiceMonitor
+from privatellm_local.packaging.telemetry_values import OtelExport, ServiceMonitor
 from privatellm_local.packaging.value_types import (
     FilledLine,
     Group,
@@ -229,6 +229,10 @@ class SyncAgentValues(Group):
 
     metrics: AgentMetrics = AgentMetrics()
     """What is measured, and who may read it."""
+
+    otel: OtelExport = OtelExport()
+    """Traces of the passes over an order, in the trace that the operator continues, sent by OTLP. Further
+    variables of the OpenTelemetry specification go into `agent.extraEnv`."""
 
     logs: AgentLogs = AgentLogs()
     """How the agent speaks."""

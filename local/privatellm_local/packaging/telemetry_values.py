@@ -85,10 +85,10 @@ class OtelHeaders(Group):
     """Key in it, with a text such as `authorization=Bearer …`."""
 
 
-class Otel(Group):
-    """Traces of orders and of decisions, sent by OTLP.
+class OtelExport(Group):
+    """Traces, sent by OTLP.
 
-    Further variables of the OpenTelemetry specification go into `extraEnv` and `authserver.extraEnv`.
+    Further variables of the OpenTelemetry specification go into the `extraEnv` of a part.
     """
 
     endpoint: Url = ""
@@ -100,13 +100,20 @@ class Otel(Group):
     sampling_percent: Annotated[int, Field(ge=0, le=100)] = 100
     """Percentage of the orders that are traced."""
 
+    headers_secret: OtelHeaders = OtelHeaders()
+    """Headers for the collector."""
+
+
+class Otel(OtelExport):
+    """Traces of orders and of decisions, sent by OTLP.
+
+    Further variables of the OpenTelemetry specification go into `extraEnv` and `authserver.extraEnv`.
+    """
+
     edge_sampling_percent: Annotated[int, Field(ge=0, le=100)] = 0
     """Percentage of the requests that the bundled edge traces, and the ForwardAuth service with it; `0`:
     none. Traefik's spans carry the request's path, which is a key's place where a client is set up wrongly:
     who sees traces must be allowed to see that. An edge of your own has its own settings."""
-
-    headers_secret: OtelHeaders = OtelHeaders()
-    """Headers for the collector."""
 
 
 class Logs(Group):

@@ -14,6 +14,7 @@ from chart_checks import check
 from chart_helm import REPOSITORY, Helm, HelmError, Manifest
 from chart_values import context_of, leaves, merged, nested, other_value, schema_of, values_of
 from privatellm.telemetry.logs import LogFormat
+from privatellm.telemetry.tracing import is_wanted
 from privatellm_local.packaging.listing import Entry
 from privatellm_local.packaging.sync_agent_values import SYNC_AGENT
 from privatellm_sync_agent import flags as command_line
@@ -52,6 +53,8 @@ OTHERS: dict[tuple[str, ...], Any] = {
     ("rbac", "furtherRules"): [{"apiGroups": ["a"], "resources": ["b"], "verbs": ["get"]}],
     ("agent", "hostAliases"): [{"ip": "10.0.0.1", "hostnames": ["kcp.example"]}],
     ("metrics", "serviceMonitor", "interval"): "7s",
+    ("otel", "endpoint"): "http://otel.example:4317",
+    ("otel", "samplingPercent"): 50,
 }
 CONTEXTS: dict[tuple[str, ...], dict[str, Any]] = {
     ("extraCA", "key"): {"extraCA": {"configMapName": "bundle"}},
@@ -110,6 +113,40 @@ def test_every_flag_of_the_agent_can_be_reached(helm: Helm) -> None:
     }
 
     assert {text.split("=", 1)[0] for text in arguments(render(helm, EVERYTHING))} == known
+
+
+def tracing(objects: tuple[Manifest, ...]) -> dict[str, Any]:
+    """Return the variables about traces that the agent gets."""
+    pod = chart_helm.one(objects, "Deployment", NAME)["spec"]["template"]["spec"]
+    found = {
+        one["name"]: one.get("value", one.get("valueFrom")) for one in pod["containers"][0]["env"]
+    }
+    return {name: value for name, value in found.items() if name.startswith("OTEL_")}
+
+
+def test_the_agent_is_told_of_the_collector(helm: Helm) -> None:
+    """By the variables that its tracing reads; the credential stays in its Secret."""
+    values = {
+        "endpoint": "http://otel.monitoring:4318",
+        "protocol": "http/protobuf",
+        "samplingPercent": 25,
+        "headersSecret": {"name": "otel"},
+    }
+    told = tracing(render(helm, {"otel": values}))
+
+    assert told == {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel.monitoring:4318",
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        "OTEL_EXPORTER_OTLP_HEADERS": {"secretKeyRef": {"name": "otel", "key": "headers"}},
+        "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
+        "OTEL_TRACES_SAMPLER_ARG": "0.25",
+    }
+    assert is_wanted({name: str(value) for name, value in told.items()})
+
+
+def test_the_agent_traces_nothing_by_default(helm: Helm) -> None:
+    """And so loads nothing that sends traces."""
+    assert tracing(render(helm)) == {}
 
 
 def test_a_listener_that_is_off_is_off(helm: Helm) -> None:
