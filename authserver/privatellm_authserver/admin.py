@@ -2,8 +2,9 @@
 
 ``/healthz`` says that the supervisor answers; it does not look at the API server, because restarting a pod
 cannot bring that back. ``/readyz`` says yes only when every worker is synced and fresh. ``/metrics`` shows
-all workers together. ``/last-used`` gives key ids with the times of their last use and of their end here;
-the operator polls it, writes status, and measures how fast ended keys are refused.
+all workers together. ``/last-used`` gives key ids with the times of their last use and of their end here,
+and how often they were used; the operator polls it, writes status, shows the counts by the objects they
+belong to, and measures how fast ended keys are refused.
 """
 
 from datetime import datetime
@@ -15,6 +16,7 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
+from typing_extensions import TypedDict
 
 from privatellm_authserver import clocks
 from privatellm_authserver.clocks import Uptime
@@ -22,6 +24,22 @@ from privatellm_authserver.fleet import Fleet
 from privatellm_authserver.metrics import FleetCollector
 
 _NOT_READY: Final = 503
+
+
+class KeyReport(TypedDict):
+    """What the operator is told about keys, by key id.
+
+    Attributes:
+        lastUsed: When each key was last used.
+        uses: How often each of these was used since counting began.
+        countingSince: When that was.
+        refusedSince: Since when each ended key is refused.
+    """
+
+    lastUsed: dict[str, datetime]
+    uses: dict[str, int]
+    countingSince: datetime
+    refusedSince: dict[str, datetime]
 
 
 def create_admin_app(
@@ -60,10 +78,13 @@ def create_admin_app(
     @app.get("/last-used")
     async def last_used(
         since: Annotated[datetime | None, Query()] = None,
-    ) -> dict[str, dict[str, datetime]]:
+    ) -> KeyReport:
         """Return when each key was last used, or ended here; of the last hour, or since a time."""
+        last_used = fleet.last_use.since(since)
         return {
-            "lastUsed": fleet.last_use.since(since),
+            "lastUsed": last_used,
+            "uses": fleet.uses.of(last_used),
+            "countingSince": fleet.uses.counting_since,
             "refusedSince": fleet.refused_since.settled(since),
         }
 

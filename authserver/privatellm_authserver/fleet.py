@@ -5,7 +5,7 @@ worker counted stays counted when it ends, so that metrics never run backwards.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -102,12 +102,37 @@ class KeyTimes:
         return {key_id: moment for key_id, moment in self.since(start).items() if moment <= horizon}
 
 
+class KeyUses:
+    """How often each key was used here; the least recently reported are forgotten first.
+
+    Attributes:
+        counting_since: When counting began: who compares two counts must see that they began alike.
+    """
+
+    def __init__(self, wall: Callable[[], float] = time.time) -> None:
+        self._counts: dict[str, int] = {}
+        self.counting_since = datetime.fromtimestamp(wall(), UTC)
+
+    def add(self, uses: Mapping[str, int]) -> None:
+        """Add what one worker counted since its last report."""
+        for key_id, count in uses.items():
+            # Taken out and put back, so that the order of the dictionary is that of reports.
+            self._counts[key_id] = self._counts.pop(key_id, 0) + count
+        while len(self._counts) > MOST_KEYS:
+            del self._counts[next(iter(self._counts))]
+
+    def of(self, key_ids: Iterable[str]) -> dict[str, int]:
+        """Return how often each of these keys was used."""
+        return {key_id: self._counts.get(key_id, 0) for key_id in key_ids}
+
+
 class Fleet:
     """All workers of this pod.
 
     Attributes:
         workers: Their states, by number.
         last_use: When keys were last used.
+        uses: How often.
         refused_since: Since when ended keys are refused, by the worker that noticed last.
         draining: Whether this pod is about to end and wants no new requests.
     """
@@ -115,6 +140,7 @@ class Fleet:
     def __init__(self, size: int, uptime: Uptime = clocks.uptime) -> None:
         self.workers = tuple(WorkerState(number, uptime) for number in range(size))
         self.last_use = KeyTimes()
+        self.uses = KeyUses()
         self.refused_since = KeyTimes()
         self.draining = False
 

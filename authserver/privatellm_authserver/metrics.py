@@ -7,6 +7,7 @@ workers' numbers and hands them to prometheus-client when it is asked, through :
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, Protocol
 
 from prometheus_client.core import Metric
@@ -38,12 +39,12 @@ class Meter:
         self.denied_counts = dict.fromkeys(Reason, 0)
         self._durations = [0] * (len(DURATION_BUCKETS) + 1)
         self._duration_sum = 0.0
-        self._last_used: dict[bytes, float] = {}
+        self._uses: dict[bytes, int] = {}
 
     def allowed(self, key_id: bytes, began: Moment) -> None:
         """Count an allowed request whose decision began at a moment."""
         self.allowed_count += 1
-        self._last_used[key_id] = began.wall
+        self._uses[key_id] = self._uses.get(key_id, 0) + 1
         if self.allowed_count % TIMED_EVERY == 0:
             self._took(self._uptime() - began.uptime)
 
@@ -66,11 +67,11 @@ class Meter:
             duration_sum=self._duration_sum,
         )
 
-    def take_last_used(self) -> dict[str, float]:
-        """Return key ids and Unix times of last use since the last call, the oldest first."""
-        used = self._last_used
-        batch = list(used)[:KEYS_PER_REPORT]
-        return {key_id.decode(): used.pop(key_id) for key_id in batch}
+    def take_uses(self) -> dict[str, int]:
+        """Return how often each key was used since the last call, the longest known first."""
+        uses = self._uses
+        batch = list(islice(uses, KEYS_PER_REPORT))
+        return {key_id.decode(): uses.pop(key_id) for key_id in batch}
 
 
 class WorkerView(Protocol):

@@ -68,7 +68,9 @@ class Report(BaseModel):
         totals: The worker's counters.
         seconds_ahead: By how much the worker's clock is ahead of the API server's; ``None`` when unknown.
         problem: What keeps the index from being confirmed; empty when nothing does.
-        last_used: Unix time of the last use of each key that was used since the last report.
+        told_at: Unix time of this report. It stands for the last use of the keys in it, because a time for
+            each would cost the hot path more than a second is worth.
+        uses: How often each key was used since the last report.
         refused_since: Unix time at which each key that was ended since the last report began to be refused.
     """
 
@@ -81,7 +83,8 @@ class Report(BaseModel):
     problem: str = ""
     seconds_ahead: float | None = None
     totals: Totals = Totals()
-    last_used: Mapping[str, float] = {}
+    told_at: float = 0.0
+    uses: Mapping[str, int] = {}
     refused_since: Mapping[str, float] = {}
 
     def to_line(self) -> bytes:

@@ -133,7 +133,8 @@ class Supervisor:
                 return
             report = Report.from_line(line)
             worker.take(report)
-            self._fleet.last_use.merge(report.last_used)
+            self._fleet.last_use.merge(dict.fromkeys(report.uses, report.told_at))
+            self._fleet.uses.add(report.uses)
             self._fleet.refused_since.merge(report.refused_since)
 
     async def _close_on_stop(self, writer: asyncio.StreamWriter) -> None:

@@ -83,7 +83,8 @@ class Reporter:
             problem=self._health.problem,
             seconds_ahead=self._health.seconds_ahead,
             totals=self._meter.totals() + feed,
-            last_used=self._meter.take_last_used(),
+            told_at=time.time(),
+            uses=self._meter.take_uses(),
             refused_since=self._take_refused_since(),
         )
 

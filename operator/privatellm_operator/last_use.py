@@ -1,6 +1,7 @@
 """Ask the edge when keys were last used, and wake the passes that write it down.
 
-The answer also tells since when ended keys are refused, which is measured and written nowhere.
+The answer also tells since when ended keys are refused, which is measured and written nowhere, and how
+often keys were used, which is shown as metrics (:mod:`privatellm_operator.observing.usage`).
 
 Each authserver pod knows what it saw itself, so each is asked: pods are found by their label, because a
 Service would lead to one of them. A poll writes nothing; the pass of the token request does, which alone
@@ -12,6 +13,7 @@ at the next polls.
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Annotated
 
 import aiohttp
 import structlog
@@ -20,36 +22,55 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from privatellm.kube import Manifest, kinds
 from privatellm.names import verifier_name
 from privatellm_operator.context import ProcessContext
+from privatellm_operator.observing.usage import PodCounts, UsageTally
 from privatellm_operator.world import routing
 
 log = structlog.get_logger(__name__)
 
 ANSWER_SECONDS = 10.0
 LARGEST_ANSWER = 32 * 2**20
-"""Bytes; the authserver remembers at most 200 000 keys, which make 12 MB."""
+"""Bytes; the authserver remembers at most 200 000 keys, which make 18 MB."""
 
 POLLS_OFFERED = 3
 """Polls at which a use is asked for, so that a pod may miss two."""
 
 
+Uses = Annotated[int, Field(ge=0, le=2**53)]
+"""A count that a report may hold; floats, which metrics are, count no further."""
+
+
 class LastUseReport(BaseModel):
-    """What one authserver pod says."""
+    """What one authserver pod says; one of an earlier version does not count."""
 
     model_config = ConfigDict(frozen=True)
 
     last_used: Mapping[str, AwareDatetime] = Field(alias="lastUsed")
     refused_since: Mapping[str, AwareDatetime] = Field(alias="refusedSince", default_factory=dict)
+    uses: Mapping[str, Uses] = Field(default_factory=dict)
+    counting_since: AwareDatetime | None = Field(alias="countingSince", default=None)
+
+    @property
+    def counts(self) -> PodCounts | None:
+        """What the pod counted; ``None`` when it does not say."""
+        return PodCounts(self.counting_since, self.uses) if self.counting_since else None
 
 
 _NOTHING = LastUseReport(lastUsed={})
 
 
 class LastUsePoll:
-    """Asks every authserver pod."""
+    """Asks every authserver pod.
+
+    Attributes:
+        tally: What came of the counts.
+    """
 
     def __init__(self, context: ProcessContext) -> None:
         self._context = context
         self._settings = context.settings.last_use
+        namespace = context.settings.tokens.token_namespace
+        counts = bool(self._settings.seconds)
+        self.tally = UsageTally(context.world, namespace, is_counting=counts)
 
     async def poll(self) -> None:
         """Ask once and enqueue the requests whose keys were used.
@@ -66,6 +87,8 @@ class LastUsePoll:
         for address, report in zip(addresses, reports, strict=True):
             self._take(report.last_used, now)
             self._context.revocations.hear(address, report.refused_since)
+        counts = (report.counts for report in reports)
+        self.tally.hear(dict(zip(addresses, counts, strict=True)))
 
     def _take(self, report: Mapping[str, datetime], now: datetime) -> None:
         for key_id in self._context.usage.merge(report, now):

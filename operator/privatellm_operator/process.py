@@ -92,6 +92,7 @@ class OperatorProcess:
             client, settings, platform_key, world, self._queue, revocations=revocations
         )
         self._scraper = ModelScraper(self._context)
+        self._last_use = LastUsePoll(self._context)
         self._show_metrics(client, world)
         self._arrivals = Arrivals(
             self._context.world, self._queue, routing.platform_key(settings.pod.namespace)
@@ -99,7 +100,6 @@ class OperatorProcess:
         self._watches = NamespacedWatches(watch_client, self._arrivals)
         self._catalogue = Catalogue(settings.watch.catalogue_directory)
         self._sweep = VerifierSweep(self._context)
-        self._last_use = LastUsePoll(self._context)
         self._lease = Lease(client, _lease_settings(settings))
         self._stop = asyncio.Event()
         self._stop_kopf = asyncio.Event()
@@ -110,6 +110,7 @@ class OperatorProcess:
         metrics.compare_clocks(client)
         metrics.show(WorldCollector(world, lambda: metrics.is_leading))
         metrics.show(self._scraper)
+        metrics.show(self._last_use.tally)
 
     async def run(self) -> None:
         """Run until SIGTERM or SIGINT.

@@ -44,12 +44,21 @@ async def test_the_figures_of_an_instance_come_and_go_with_it(
         return shown.get("private_llm_model_generated_tokens_total", 0) > 0
 
     await eventually(counted, within=SOON, what="the tokens of the completion")
+
+    async def used() -> bool:
+        shown = await figures(client, namespace)
+        names = ("private_llm_key_requests_total", "private_llm_instance_requests_total")
+        return all(shown.get(name, 0) > 0 for name in names)
+
+    await eventually(used, within=SOON, what="the request that the edge let in")
     shown = await figures(client, namespace)
+    assert shown["private_llm_key_requests_total"] == shown["private_llm_instance_requests_total"]
     assert shown["private_llm_model_prompt_tokens_total"] > 0
     assert shown["private_llm_model_generation_seconds_total"] > 0
     assert shown["private_llm_instance_ready_replicas"] == 1
     assert shown["private_llm_model_servers_scraped"] == 1
 
+    await client.delete(kinds.API_TOKEN_REQUEST, "key", namespace)
     await client.delete(kinds.LLM_INSTANCE, "chat", namespace)
 
     async def gone() -> bool:

@@ -22,6 +22,7 @@ from privatellm_operator.metrics import Metrics
 from privatellm_operator.observing.fetched import EndedFetch, FetchResult
 from privatellm_operator.observing.figures import WorldCollector
 from privatellm_operator.observing.scraping import ModelScraper
+from privatellm_operator.observing.usage import UsageTally
 from privatellm_operator.queue import Key, WorkQueue
 from privatellm_operator.settings import Settings
 from privatellm_operator.world.cache import World
@@ -59,6 +60,12 @@ def operator_context(*manifests: tuple[kinds.Kind, Manifest]) -> ProcessContext:
     return ProcessContext(client, Settings(), PLATFORM_KEY, world, WorkQueue())
 
 
+def token_request_manifest(name: str = "key", uid: str = "uid-of-key") -> Manifest:
+    """Return a request for a key of the instance ``acme/chat``."""
+    metadata = {"name": name, "namespace": "acme", "uid": uid, "resourceVersion": "200"}
+    return {"metadata": metadata, "spec": {"instanceName": "chat"}}
+
+
 def server_pod(name: str = "chat-llama-1", **status: object) -> Manifest:
     """Return the pod of a server that answers at an address."""
     found = pod(
@@ -74,7 +81,10 @@ def server_pod(name: str = "chat-llama-1", **status: object) -> Manifest:
 
 def operator_exposition() -> bytes:
     """Return what an operator exposes that leads and has done a little of everything."""
-    context = operator_context((kinds.LLM_INSTANCE, instance_manifest()))
+    context = operator_context(
+        (kinds.LLM_INSTANCE, instance_manifest()),
+        (kinds.API_TOKEN_REQUEST, token_request_manifest()),
+    )
     metrics = Metrics()
     metrics.watch(context.queue)
     metrics.compare_clocks(context.client)
@@ -90,6 +100,7 @@ def operator_exposition() -> bytes:
     scraper._take({instance_manifest()["metadata"]["uid"]: {}})
     metrics.show(WorldCollector(context.world, lambda: True))
     metrics.show(scraper)
+    metrics.show(UsageTally(context.world, "private-llm-tokens"))
     return metrics.text()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from privatellm_authserver import fleet as fleet_module
 from privatellm_authserver.admin import create_admin_app
-from privatellm_authserver.fleet import SILENCE_SECONDS, Fleet, KeyTimes
+from privatellm_authserver.fleet import SILENCE_SECONDS, Fleet, KeyTimes, KeyUses
 from privatellm_authserver.reports import Report
 
 MAX_STALENESS = 60.0
@@ -105,6 +105,20 @@ async def test_last_use_is_served_by_key_id(http: httpx.AsyncClient, fleet: Flee
     assert recent == {"aaaaaaaaaaaa": stamp}
 
 
+async def test_uses_are_counted_over_workers_since_a_time_that_is_told(
+    http: httpx.AsyncClient, fleet: Fleet
+) -> None:
+    """Of the keys that the answer is about; the time tells whether two answers may be compared."""
+    fleet.last_use.merge({"aaaaaaaaaaaa": datetime.now(UTC).timestamp()})
+    for uses in ({"aaaaaaaaaaaa": 2}, {"aaaaaaaaaaaa": 3, "bbbbbbbbbbbb": 1}):
+        fleet.uses.add(uses)
+
+    answer = (await http.get("/last-used")).json()
+
+    assert answer["uses"] == {"aaaaaaaaaaaa": 5}
+    assert datetime.fromisoformat(answer["countingSince"]) == fleet.uses.counting_since
+
+
 async def test_metrics_are_served_in_prometheus_format(http: httpx.AsyncClient) -> None:
     """With the supervisor's own process beside the workers' numbers."""
     answer = await http.get("/metrics")
@@ -146,6 +160,16 @@ def test_last_use_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         last_use.merge({key: 999.0})
 
     assert list(last_use.since(None)) == ["a", "c"]
+
+
+def test_counts_of_uses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is forgotten begins at nothing when it is used again."""
+    monkeypatch.setattr(fleet_module, "MOST_KEYS", 2)
+    uses = KeyUses(lambda: 1000.0)
+    for key in ("a", "b", "a", "c"):
+        uses.add({key: 1})
+
+    assert uses.of(("a", "b", "c")) == {"a": 2, "b": 0, "c": 1}
 
 
 def test_an_end_is_told_once_every_worker_has_had_time_to_notice() -> None:

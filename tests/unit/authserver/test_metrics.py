@@ -44,25 +44,30 @@ def test_a_meter_times_one_decision_in_eight() -> None:
     assert totals.duration_sum == 2 * 2.0**-10
 
 
-def test_a_meter_hands_out_the_last_use_of_each_key_once() -> None:
-    """Only what is new goes into a report, the least recent first and not too much at once."""
+def test_a_meter_hands_out_the_uses_of_each_key_once() -> None:
+    """Only what is new goes into a report, the longest known first and not too much at once."""
     meter = Meter()
-    for number in range(KEYS_PER_REPORT + 1):
-        meter.allowed(b"%012d" % number, Moment(float(number), 0.0))
-    meter.allowed(b"%012d" % 0, Moment(9e9, 0.0))
+    for number in (*range(KEYS_PER_REPORT + 1), 0):
+        meter.allowed(b"%012d" % number, BEGAN)
 
-    first, second, third = (meter.take_last_used() for _ in range(3))
+    first, second, third = (meter.take_uses() for _ in range(3))
 
     assert len(first) == KEYS_PER_REPORT
-    assert first[f"{0:012d}"] == 9e9
-    assert list(second) == [f"{KEYS_PER_REPORT:012d}"]
+    assert first[f"{0:012d}"] == 2
+    assert second == {f"{KEYS_PER_REPORT:012d}": 1}
     assert third == {}
 
 
 def test_the_fullest_report_is_a_line_of_bounded_length() -> None:
     """The supervisor refuses longer ones, so none may be written."""
-    used = {f"{number:012d}": 1_796_000_000.123456 + number for number in range(KEYS_PER_REPORT)}
-    report = Report(confirmed_at=1.5, tokens=100_000, last_used=used, totals=Meter().totals())
+    ended = {f"{number:012d}": 1_796_000_000.123456 + number for number in range(KEYS_PER_REPORT)}
+    report = Report(
+        confirmed_at=1.5,
+        tokens=100_000,
+        uses=dict.fromkeys(ended, 100_000),
+        refused_since=ended,
+        totals=Meter().totals(),
+    )
 
     line = report.to_line()
 

@@ -68,6 +68,15 @@ class Edge:
 
         return handler
 
+    def counts(self, uses: dict[str, int]) -> Handler:
+        """Return a handler that reports how often keys were used since the day began."""
+        body = {"lastUsed": {}, "uses": uses, "countingSince": NOW.isoformat()}
+
+        async def handler(_request: web.Request) -> web.StreamResponse:
+            return web.json_response(body)
+
+        return handler
+
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Note the question and give the chosen answer."""
         self.since.append(datetime.fromisoformat(request.query["since"]))
@@ -98,7 +107,8 @@ def make(edge: Edge, pods: Pods) -> tuple[LastUsePoll, NoticingQueue]:
         }
     )
     metadata = {"name": f"v-{KEY_ID}", "namespace": NAMESPACE, "resourceVersion": "2"}
-    verifier = {"metadata": metadata | {"labels": {labels.REQUEST_UID: "r1"}}}
+    marks = {labels.REQUEST_UID: "r1", labels.INSTANCE_UID: "i1"}
+    verifier = {"metadata": metadata | {"labels": marks}}
     world[kinds.SECRET].put(verifier)
     key = PlatformKey.of("k" * 32)
     context = ProcessContext(pods, chosen, key, world, queue, clock=lambda: NOW)  # type: ignore[arg-type]
@@ -138,6 +148,26 @@ async def test_without_use_nobody_is_woken(edge: Edge) -> None:
     await poll.poll()
 
     assert queue.asked == []
+
+
+async def test_uses_are_counted_for_the_request_of_their_key(edge: Edge) -> None:
+    """As the pod's own count grows; one that counts backwards or beyond all bounds is left out."""
+    poll, _queue = make(edge, Pods("127.0.0.1"))
+    for count in (2, 5, -1, 2**60):
+        edge.answer = edge.counts({KEY_ID: count})
+        await poll.poll()
+
+    assert poll.tally.uses("r1") == 5
+
+
+async def test_a_pod_of_an_earlier_version_tells_no_uses(edge: Edge) -> None:
+    """It is asked for last uses all the same."""
+    poll, queue = make(edge, Pods("127.0.0.1"))
+    edge.answer = edge.says({KEY_ID: NOW})
+
+    await poll.poll()
+
+    assert (poll.tally.uses("r1"), queue.asked) == (0, [REQUEST])
 
 
 async def test_pods_that_do_not_run_are_not_asked(edge: Edge) -> None:

@@ -16,6 +16,7 @@ RESULT: Final = Label(
 PHASE: Final = Label("phase", "The phases of the kind; all are there, with 0 as well.")
 NAMESPACE: Final = Label("llm_namespace", "Namespace of the LLMInstance; series vanish with it.")
 INSTANCE: Final = Label("llm_instance", "Name of the LLMInstance; series vanish with it.")
+REQUEST: Final = Label("llm_token_request", "Name of the APITokenRequest; series vanish with it.")
 SLUG: Final = Label("slug", "The path segment of the instance; series vanish with it.")
 MODEL: Final = Label("model", "The model of the instance; series vanish with it.")
 OWN_PHASE: Final = Label("phase", "The phase of the instance; series vanish with it.")
@@ -111,4 +112,17 @@ MODEL_SCRAPES: Final = counter(
     "private_llm_model_scrapes_total",
     "Questions to model servers for their figures.",
     SCRAPE_RESULT,
+)
+KEY_REQUESTS: Final = counter(
+    "private_llm_key_requests_total",
+    "Requests that the edge let in with the keys of an APITokenRequest, replaced ones included.",
+    NAMESPACE,
+    INSTANCE,
+    REQUEST,
+)
+INSTANCE_REQUESTS: Final = counter(
+    "private_llm_instance_requests_total",
+    "Requests that the edge let in to an instance, with whichever key.",
+    NAMESPACE,
+    INSTANCE,
 )

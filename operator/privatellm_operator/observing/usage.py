@@ -1,0 +1,150 @@
+"""What keys and instances were used for, counted at the edge and shown by the objects that they belong to.
+
+Every pod of the ForwardAuth service counts the requests that it let in, by key id, since it started
+(:mod:`privatellm_operator.last_use` asks them). Here the growth of these counts is added up by the
+APITokenRequest and the LLMInstance of each key, as the labels of its verifier have them. A pod that starts
+again or goes takes nothing with it, and a key that was replaced goes on counting for its request. No label
+names a key, and a series ends with its object.
+
+The reports come from the part that strangers talk to: they are numbers, and nothing is decided by them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+from typing_extensions import override
+
+from privatellm import labels
+from privatellm.kube import Manifest, kinds
+from privatellm.kube.kinds import Kind
+from privatellm.names import verifier_name
+from privatellm.telemetry.exposition import counter_of
+from privatellm.telemetry.families import operator as families
+from privatellm_operator.world.cache import World
+
+
+@dataclass(frozen=True, slots=True)
+class PodCounts:
+    """What one pod of the ForwardAuth service counted.
+
+    Attributes:
+        since: When it began; counts of another beginning are not compared with these.
+        uses: Requests that were let in since then, by key id; keys that were not used lately are left out.
+    """
+
+    since: datetime
+    uses: Mapping[str, int] = field(default_factory=dict)
+
+
+class Owners(NamedTuple):
+    """The UIDs of what a key belongs to."""
+
+    request: str
+    instance: str
+
+
+class UsageTally(Collector):
+    """Adds up what pods report, and shows it for objects that exist."""
+
+    def __init__(self, world: World, token_namespace: str, *, is_counting: bool = True) -> None:
+        """Start at nothing.
+
+        Args:
+            world: Where verifiers, requests and instances are.
+            token_namespace: Where the verifiers are.
+            is_counting: Whether anybody asks the pods; without that, zeros would be a lie.
+        """
+        self._world = world
+        self._token_namespace = token_namespace
+        self._is_counting = is_counting
+        self._heard: dict[str, PodCounts] = {}
+        self._owners: dict[str, Owners] = {}
+        self._uses: dict[str, int] = {}
+
+    def hear(self, reports: Mapping[str, PodCounts | None]) -> None:
+        """Take in one round of answers.
+
+        Args:
+            reports: What each running pod counted, by its address; ``None`` for one that did not answer.
+        """
+        for address, counts in reports.items():
+            if counts is not None:
+                self._take(address, counts)
+        self._forget(reports)
+
+    def uses(self, uid: str) -> int:
+        """Return how often the keys of a request or of an instance were used."""
+        return self._uses.get(uid, 0)
+
+    def _take(self, address: str, counts: PodCounts) -> None:
+        heard = self._heard.get(address)
+        before = heard.uses if heard and heard.since == counts.since else {}
+        for key_id, count in counts.uses.items():
+            owners = self._owners_of(key_id)
+            if owners is not None:
+                for uid in owners:
+                    self._uses[uid] = self.uses(uid) + growth(before.get(key_id, 0), count)
+        self._heard[address] = PodCounts(counts.since, {**before, **counts.uses})
+
+    def _owners_of(self, key_id: str) -> Owners | None:
+        """Return what a key belongs to; what was known before its verifier went is still true."""
+        verifier = self._world[kinds.SECRET].get(self._token_namespace, verifier_name(key_id))
+        if verifier is not None:
+            marks = verifier["metadata"].get("labels") or {}
+            if labels.REQUEST_UID in marks and labels.INSTANCE_UID in marks:
+                found = Owners(marks[labels.REQUEST_UID], marks[labels.INSTANCE_UID])
+                self._owners[key_id] = found
+        return self._owners.get(key_id)
+
+    def _forget(self, reports: Iterable[str]) -> None:
+        """Keep nothing of pods that are gone, nor of keys and objects that are."""
+        known = {m["metadata"]["uid"] for kind in _KINDS for m in self._world[kind].all()}
+        self._uses = {uid: count for uid, count in self._uses.items() if uid in known}
+        self._owners = {key_id: o for key_id, o in self._owners.items() if known.intersection(o)}
+        self._heard = {
+            address: PodCounts(heard.since, _only(heard.uses, self._owners))
+            for address, heard in self._heard.items()
+            if address in reports
+        }
+
+    @override
+    def collect(self) -> Iterable[Metric]:
+        by_key, by_instance = (
+            counter_of(family) for family in (families.KEY_REQUESTS, families.INSTANCE_REQUESTS)
+        )
+        if self._is_counting:
+            for uid, who in self._each(kinds.LLM_INSTANCE):
+                by_instance.add_metric(who, self.uses(uid))
+            for uid, who in self._each(kinds.API_TOKEN_REQUEST):
+                by_key.add_metric(who, self.uses(uid))
+        yield from (by_key, by_instance)
+
+    def _each(self, kind: Kind) -> Iterator[tuple[str, list[str]]]:
+        """Yield UID and labels of each object of a kind, also of those that were never used."""
+        for manifest in self._world[kind].all():
+            metadata = manifest["metadata"]
+            yield metadata["uid"], [metadata["namespace"], *_names(kind, manifest)]
+
+
+_KINDS = (kinds.API_TOKEN_REQUEST, kinds.LLM_INSTANCE)
+
+
+def growth(before: int, now: int) -> int:
+    """Return what a counter counted since; one that is smaller was forgotten meanwhile and began anew."""
+    return now - before if now >= before else now
+
+
+def _only(uses: Mapping[str, int], known: Mapping[str, Owners]) -> dict[str, int]:
+    return {key_id: count for key_id, count in uses.items() if key_id in known}
+
+
+def _names(kind: Kind, manifest: Manifest) -> Iterator[str]:
+    """Yield the names of the instance and, for a request, of the request."""
+    name = manifest["metadata"]["name"]
+    if kind is kinds.API_TOKEN_REQUEST:
+        yield str((manifest.get("spec") or {}).get("instanceName", ""))
+    yield name
