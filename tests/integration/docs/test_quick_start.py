@@ -2,13 +2,13 @@
 
 import asyncio
 import os
-import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from docs_pages import DOCS, ROOT, Page
+from docs_shell import comparable
 from embedded import Environment
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -35,12 +35,6 @@ async def typed(lines: list[str], env: dict[str, str]) -> list[str]:
     text = printed.decode()
     assert shell.returncode == 0, text
     return [text.partition(f"\n<<{n}>>\n")[2].partition("\n<<")[0] for n in range(len(lines))]
-
-
-def comparable(line: str) -> str:
-    """Return a line without what differs from run to run: addresses, ages and the columns' widths."""
-    without_urls = re.sub(r"https?://\S+", "URL", line)
-    return " ".join(re.sub(r"\b(\d+m)?\d+s\b", "AGE", without_urls).split())
 
 
 @pytest.fixture
