@@ -1,0 +1,274 @@
+"""An API server that is away, slow, cut off or out of patience, and a store that has forgotten."""
+
+import signal
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from chaos_customers import QUIET
+from chaos_fault import Stage
+from chaos_parts import AUTHSERVER, OPERATOR, Parts
+from chaos_wiring import Relayed, plan_of, relayed
+from customer import token_request, until_phase
+from eventually import eventually
+from privatellm.errors import KubernetesError
+from privatellm.kube import KubeClient, kinds
+from privatellm.kube.kinds import Kind
+from privatellm.names import child_name
+from privatellm_local.paths import StatePaths
+from privatellm_local.pki import store
+from privatellm_local.pki.inventory import Authority
+from privatellm_local.platform.facts import ADMIN_PORT, SYSTEM_NAMESPACE, TOKEN_NAMESPACE
+
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
+
+BACK_SECONDS = 120.0
+DELAY_SECONDS = 0.4
+"""Of every piece of data in each direction: a request takes about a second, a new connection two."""
+
+STORM_SECONDS = 12.0
+FLOW = "flowcontrol.apiserver.k8s.io"
+FLOW_SCHEMA = Kind(FLOW, "v1", "FlowSchema", "flowschemas", namespaced=False)
+PRIORITY_LEVEL = Kind(
+    FLOW, "v1", "PriorityLevelConfiguration", "prioritylevelconfigurations", namespaced=False
+)
+STORM = "chaos-storm"
+
+
+@pytest.fixture
+async def behind_relay(parts: Parts, tmp_path: Path) -> AsyncIterator[Relayed]:
+    """All clients reach the API server through a relay of ours."""
+    async with relayed(parts, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+async def direct(behind_relay: Relayed) -> AsyncIterator[KubeClient]:
+    """An administrator who is not cut off."""
+    async with await KubeClient.connect(behind_relay.direct) as connected:
+        yield connected
+
+
+async def test_an_api_server_that_restarts_costs_nobody_an_answer(stage: Stage) -> None:
+    """As an upgrade of the control plane does: it is told to stop, and another one starts."""
+    async with stage.fault("kube-apiserver: restart by SIGTERM") as fault:
+        fault.begins()
+        before = stage.parts.hit("kube-apiserver", signal.SIGTERM)
+
+        async def back() -> bool:
+            return stage.parts.component("kube-apiserver") not in (None, before)
+
+        await eventually(back, within=BACK_SECONDS, what="another API server")
+        fault.figures["another process"] = fault.age
+    assert fault.seen().refused == {}
+
+
+async def test_watches_that_are_cut_miss_nothing(
+    stage: Stage, behind_relay: Relayed, direct: KubeClient
+) -> None:
+    """A key that was ended and a child that was deleted meanwhile are noticed when the watches are back."""
+    async with _forgotten_key(stage) as verifier:
+        async with stage.fault("every watch cut, with changes meanwhile") as fault:
+            relists = await _relists(direct)
+            fault.begins()
+            behind_relay.relay.part()
+            await _change(stage, direct, verifier)
+            behind_relay.relay.heal()
+            fault.is_over()
+        assert fault.seen().refused == {}
+        # The watch resumed where it had stopped.
+        assert await _relists(direct) == relists
+
+
+async def test_watches_that_are_too_old_begin_with_a_new_list(
+    stage: Stage, behind_relay: Relayed, direct: KubeClient
+) -> None:
+    """Etcd is compacted while they are cut off and both servers restart: 410, and nothing is missed."""
+    async with _forgotten_key(stage) as verifier:
+        async with stage.fault("etcd compacted and restarted behind cut watches") as fault:
+            relists = await _relists(direct)
+            fault.begins()
+            behind_relay.relay.part()
+            await _change(stage, direct, verifier)
+            _compact(stage.parts.paths)
+            for part in ("etcd", "kube-apiserver"):
+                stage.parts.hit(part)
+            await _until_answering(direct)
+            behind_relay.relay.heal()
+            fault.is_over()
+        assert fault.seen().refused == {}
+        assert await _relists(direct) > relists
+
+
+async def test_a_slow_api_server_delays_orders_and_no_answer(
+    stage: Stage, behind_relay: Relayed
+) -> None:
+    """Each request takes a second; an order has its key all the same while that lasts."""
+    async with stage.fault("API server slow: 0.4 s each way") as fault:
+        fault.begins()
+        behind_relay.relay.delay(DELAY_SECONDS)
+        fault.churn.adopt("slow-order")
+        namespace = stage.customers.namespace
+        request = token_request(namespace, "slow-order", QUIET)
+        await stage.client.create(kinds.API_TOKEN_REQUEST, request)
+        await until_phase(stage.client, kinds.API_TOKEN_REQUEST, namespace, "slow-order", "Ready")
+        fault.figures["a key while it is slow"] = fault.age
+        behind_relay.relay.heal()
+        fault.is_over()
+    assert fault.seen().refused == {}
+
+
+async def test_a_network_that_swallows_everything_is_noticed_in_time(
+    stage: Stage, behind_relay: Relayed, direct: KubeClient
+) -> None:
+    """No connection breaks and nothing arrives: the watch's own deadline tells, before keys grow stale."""
+    async with stage.fault("network to the API server swallows everything") as fault:
+        failures = await _watch_failures(direct)
+        fault.begins()
+        behind_relay.relay.swallow()
+
+        async def noticed() -> bool:
+            return await _watch_failures(direct) > failures
+
+        await eventually(noticed, within=45, what="a watch that was found broken")
+        fault.figures["noticed by the ForwardAuth service"] = fault.age
+        behind_relay.relay.heal()
+        fault.is_over()
+    assert fault.seen().refused == {}
+
+
+async def test_a_storm_of_429_is_waited_out(stage: Stage) -> None:
+    """The API server itself refuses all requests of operator and ForwardAuth service, and then does not."""
+    async with stage.fault("429 for every request of operator and check") as fault:
+        storm = ((PRIORITY_LEVEL, _no_seats()), (FLOW_SCHEMA, _everything_of_ours()))
+        fault.begins()
+        for kind, manifest in storm:
+            await stage.client.create(kind, manifest)
+        # An operator that starts in the middle of it lists the world first.
+        stage.parts.hit(OPERATOR)
+
+        async def rejected() -> bool:
+            return await _rejected(stage.client) > 0 and fault.age > STORM_SECONDS
+
+        await eventually(rejected, within=60, what="requests that were answered with 429")
+        fault.figures["requests answered with 429 (number)"] = await _rejected(stage.client)
+        for kind, _ in reversed(storm):
+            await stage.client.delete(kind, STORM)
+        fault.is_over()
+    assert fault.seen().refused == {}
+
+
+@asynccontextmanager
+async def _forgotten_key(stage: Stage) -> AsyncIterator[str]:
+    """Have a key that is ended behind everybody's back, and yield the name of its verifier."""
+    client, namespace, name = stage.client, stage.customers.namespace, "forgotten"
+    await client.create(kinds.API_TOKEN_REQUEST, token_request(namespace, name, QUIET))
+    ready = await until_phase(client, kinds.API_TOKEN_REQUEST, namespace, name, "Ready")
+    yield f"v-{ready['status']['keyID']}"
+    await client.delete(kinds.API_TOKEN_REQUEST, name, namespace)
+
+
+async def _change(stage: Stage, direct: KubeClient, verifier: str) -> None:
+    """End a key and delete a child while nobody can see it."""
+    namespace = stage.customers.namespace
+    await direct.delete(kinds.SERVICE, child_name(QUIET), namespace)
+    await direct.delete(kinds.SECRET, verifier, TOKEN_NAMESPACE)
+
+
+async def _until_answering(client: KubeClient) -> None:
+    async def answers() -> bool:
+        try:
+            await client.list(kinds.NAMESPACE)
+        except KubernetesError:
+            return False
+        return True
+
+    await eventually(answers, within=BACK_SECONDS, what="an API server that answers")
+
+
+def _compact(paths: StatePaths) -> None:
+    """Let etcd forget everything but the present, through its own gateway."""
+    context = ssl.create_default_context(cafile=store.certificate_file(paths, Authority.ETCD))
+    name = "apiserver-etcd-client"
+    context.load_cert_chain(store.certificate_file(paths, name), store.key_file(paths, name))
+    url = f"https://127.0.0.1:{plan_of(paths).etcd}/v3/kv"
+    with httpx.Client(verify=context, trust_env=False) as http:
+        found = http.post(f"{url}/range", json={"key": "AA=="}).raise_for_status().json()
+        body = {"revision": found["header"]["revision"], "physical": True}
+        http.post(f"{url}/compaction", json=body).raise_for_status()
+
+
+async def _relists(client: KubeClient) -> float:
+    return await _metric(client, "private_llm_auth_relists_total")
+
+
+async def _watch_failures(client: KubeClient) -> float:
+    return await _metric(client, "private_llm_auth_watch_failures_total")
+
+
+async def _metric(client: KubeClient, name: str) -> float:
+    """Return what the ForwardAuth service's replicas have counted together."""
+    pods = await client.list(
+        kinds.POD, SYSTEM_NAMESPACE, labels=f"app.kubernetes.io/name={AUTHSERVER}"
+    )
+    total = 0.0
+    async with httpx.AsyncClient(trust_env=False) as http:
+        for pod in pods.items:
+            answer = await http.get(f"http://{pod['status']['podIP']}:{ADMIN_PORT}/metrics")
+            total += sum(_samples(answer.text, name))
+    return total
+
+
+def _samples(text: str, name: str) -> Iterator[float]:
+    for line in text.splitlines():
+        if line.startswith((f"{name} ", f"{name}{{")):
+            yield float(line.rpartition(" ")[2])
+
+
+async def _rejected(client: KubeClient) -> float:
+    """Return how many requests the API server has refused because of the storm."""
+    total = 0.0
+    async for line in client.lines("/metrics"):
+        text = line.decode()
+        if text.startswith("apiserver_flowcontrol_rejected_requests_total") and STORM in text:
+            total += float(text.rpartition(" ")[2])
+    return total
+
+
+def _no_seats() -> dict[str, Any]:
+    limited = {
+        "nominalConcurrencyShares": 0,
+        "lendablePercent": 0,
+        "borrowingLimitPercent": 0,
+        "limitResponse": {"type": "Reject"},
+    }
+    spec = {"type": "Limited", "limited": limited}
+    return _flow("PriorityLevelConfiguration", spec)
+
+
+def _everything_of_ours() -> dict[str, Any]:
+    accounts = [
+        {"kind": "ServiceAccount", "serviceAccount": {"namespace": SYSTEM_NAMESPACE, "name": name}}
+        for name in (OPERATOR, AUTHSERVER)
+    ]
+    everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+    rules = {
+        "subjects": accounts,
+        "resourceRules": [everything | {"clusterScope": True, "namespaces": ["*"]}],
+        "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+    }
+    spec = {
+        "priorityLevelConfiguration": {"name": STORM},
+        "matchingPrecedence": 50,
+        "rules": [rules],
+    }
+    return _flow("FlowSchema", spec)
+
+
+def _flow(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": f"{FLOW}/v1", "kind": kind, "metadata": {"name": STORM}, "spec": spec}

@@ -1,0 +1,161 @@
+"""What an audit needs to know, gathered from the API server, from the kernel and from the edge.
+
+Whoever decides about keys is asked directly, every replica of it, and through the edge as customers do: an
+instance without a model server answers nobody, so only the first way says something of its keys.
+"""
+
+import asyncio
+import base64
+import os
+from collections.abc import Iterable
+from unittest.mock import patch
+
+import httpx
+
+from chaos_audit import Answer, Snapshot, utc_now
+from chaos_customers import Customers, Key
+from chaos_parts import AUTHSERVER, OPERATOR, Parts
+from privatellm import labels
+from privatellm.backend_keys import PlatformKey
+from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm.kube.kinds import Kind
+from privatellm_local.platform.facts import (
+    PLATFORM_KEY,
+    SYSTEM_NAMESPACE,
+    TOKEN_NAMESPACE,
+    VERIFY_PORT,
+)
+from privatellm_operator.settings import Settings
+from privatellm_operator.world.watched import CHILDREN, OURS
+
+OWNERS = (kinds.REPLICA_SET, kinds.JOB)
+ANSWER_SECONDS = 30.0
+
+Orders = frozenset[tuple[str, str]]
+"""Kind and ``namespace/name``."""
+
+
+async def gather(
+    client: KubeClient,
+    parts: Parts,
+    customers: Customers,
+    acknowledged: Orders = frozenset(),
+    others: tuple[Key, ...] = (),
+) -> Snapshot:
+    """Look at everything.
+
+    Args:
+        client: An administrator's client.
+        parts: The processes of the environment.
+        customers: Whose keys are known.
+        acknowledged: The orders that must be there.
+        others: Further keys, of an instance that is stopped.
+    """
+    instances, requests, models, owners, pods = await asyncio.gather(
+        _items(client, kinds.LLM_INSTANCE),
+        _items(client, kinds.API_TOKEN_REQUEST),
+        _items(client, kinds.LLM_MODEL),
+        _owners(client),
+        _items(client, kinds.POD),
+    )
+    secrets, settings = await _items(client, kinds.SECRET), await settings_of(client)
+    return Snapshot(
+        now=utc_now(),
+        settings=settings,
+        platform_key=_platform_key(secrets),
+        acknowledged=acknowledged,
+        instances=instances,
+        requests=requests,
+        models=models,
+        children=await _children(client),
+        verifiers=_in(secrets, TOKEN_NAMESPACE),
+        secrets=_in(secrets, customers.namespace),
+        owners=owners,
+        pods=pods,
+        pods_with_processes=frozenset(process.pod_uid for process in parts.processes()),
+        answers=await _answers(customers, others, _authservers(pods), settings.public.host),
+    )
+
+
+async def settings_of(client: KubeClient) -> Settings:
+    """Return the settings that the operator's Deployment gives it."""
+    deployment = await client.get(kinds.DEPLOYMENT, OPERATOR, SYSTEM_NAMESPACE)
+    assert deployment is not None
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    variables = {each["name"]: each["value"] for each in container["env"] if "value" in each}
+    with patch.dict(os.environ, variables, clear=True):
+        return Settings.of_environment()
+
+
+async def _items(client: KubeClient, kind: Kind, selector: str = "") -> tuple[Manifest, ...]:
+    return (await client.list(kind, labels=selector)).items
+
+
+async def _owners(client: KubeClient) -> frozenset[str]:
+    listings = [await _items(client, kind) for kind in OWNERS]
+    return frozenset(each["metadata"]["uid"] for items in listings for each in items)
+
+
+async def _children(client: KubeClient) -> tuple[Manifest, ...]:
+    listings = [await _items(client, watching.kind, OURS) for watching in CHILDREN]
+    return tuple(
+        each
+        for items in listings
+        for each in items
+        if each["metadata"]["namespace"] not in (TOKEN_NAMESPACE, SYSTEM_NAMESPACE)
+    )
+
+
+def _in(secrets: Iterable[Manifest], namespace: str) -> tuple[Manifest, ...]:
+    return tuple(each for each in secrets if each["metadata"]["namespace"] == namespace)
+
+
+def _platform_key(secrets: Iterable[Manifest]) -> PlatformKey:
+    found = next(each for each in secrets if each["metadata"]["name"] == PLATFORM_KEY)
+    return PlatformKey.of(base64.b64decode(found["data"]["platform-key"]).decode())
+
+
+def _authservers(pods: Iterable[Manifest]) -> tuple[str, ...]:
+    """Return the addresses of the replicas that take part."""
+    return tuple(sorted(pod["status"]["podIP"] for pod in pods if _takes_part(pod)))
+
+
+def _takes_part(pod: Manifest) -> bool:
+    metadata = pod["metadata"]
+    conditions = pod.get("status", {}).get("conditions") or ()
+    is_ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+    of_us = (metadata.get("labels") or {}).get(labels.NAME) == AUTHSERVER
+    return of_us and is_ready and "deletionTimestamp" not in metadata
+
+
+async def _answers(
+    customers: Customers, others: tuple[Key, ...], authservers: tuple[str, ...], host: str
+) -> tuple[Answer, ...]:
+    async with httpx.AsyncClient(trust_env=False, timeout=ANSWER_SECONDS) as http:
+        edge = [await _ask_edge(http, key) for key in customers.all()]
+        checks = [
+            await _ask_check(http, key, address, host)
+            for address in authservers
+            for key in (*customers.all(), *others)
+        ]
+    return (*edge, *checks)
+
+
+async def _ask_edge(http: httpx.AsyncClient, key: Key) -> Answer:
+    said = (await http.get(key.models, headers=key.headers)).status_code
+    return Answer(key.name, key.is_live, said == httpx.codes.OK, "the edge", str(said))
+
+
+async def _ask_check(http: httpx.AsyncClient, key: Key, address: str, host: str) -> Answer:
+    """Ask a ForwardAuth service as Traefik does."""
+    headers = key.headers | {
+        "X-Forwarded-Method": "GET",
+        "X-Forwarded-Proto": "http",
+        "X-Forwarded-Host": host,
+        "X-Forwarded-Uri": httpx.URL(key.models).path,
+        "X-Forwarded-For": "127.0.0.1",
+    }
+    url = f"http://{address}:{VERIFY_PORT}/auth/verify"
+    said = (await http.get(url, headers=headers)).status_code
+    by = f"the ForwardAuth service at {address}"
+    return Answer(key.name, key.is_live, said == httpx.codes.OK, by, str(said))
