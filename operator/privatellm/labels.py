@@ -37,7 +37,7 @@ REQUEST_UID = f"{GROUP}/request-uid"
 """On verifiers: the UID of the APITokenRequest, by which the operator finds them."""
 
 INSTANCE_UID = f"{GROUP}/instance-uid"
-"""On verifiers: the UID of the LLMInstance the key opens."""
+"""On verifiers and on an instance's children: the UID of the LLMInstance."""
 
 CHAT_UI_COMPATIBILITY = "apeirora.eu/llm-api-compatibility"
 """The chat UI lists Secrets that carry this label with the value ``openai``."""

@@ -33,6 +33,7 @@ ADVICE: Mapping[str, str] = {
     "TooManyReplicas": "Ask for fewer servers: privatellm scale {name} --replicas N",
     "QuotaExceeded": "Delete one that is not needed: privatellm list, then privatellm delete NAME",
     "ChildConflict": "Delete or rename that object, or order under another name.",
+    "PredecessorLeaves": WAIT,
     "NotAccepted": "See the condition Accepted.",
     "WriteRefused": NAMESPACE,
     "Stopped": "Start it: privatellm scale {name} --replicas 1",

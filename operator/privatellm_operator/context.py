@@ -10,8 +10,10 @@ from privatellm.kube.kinds import Kind
 from privatellm_operator.fetches import ProgressBoard
 from privatellm_operator.observing.revocations import Revocations
 from privatellm_operator.queue import Key, WorkQueue
+from privatellm_operator.reconcile.restoring import Answers
 from privatellm_operator.settings import Settings
 from privatellm_operator.world.cache import World
+from privatellm_operator.world.obstacles import NoObstacles, Obstacles
 from privatellm_operator.world.routing import keys_of, platform_key
 from privatellm_operator.world.usage import KeyUsage
 
@@ -38,6 +40,8 @@ class ProcessContext:
         progress: What is shown of fetches that run.
         usage: When keys were last used.
         revocations: How long keys lived on after their end.
+        answers: What became of writes that others changed on their way.
+        obstacles: Tells when a name that somebody else has is free.
     """
 
     client: KubeClient
@@ -49,6 +53,8 @@ class ProcessContext:
     progress: ProgressBoard = field(default_factory=ProgressBoard)
     usage: KeyUsage = field(default_factory=KeyUsage)
     revocations: Revocations = field(default_factory=Revocations)
+    answers: Answers = field(default_factory=Answers)
+    obstacles: Obstacles = field(default_factory=NoObstacles)
 
     def wrote(self, kind: Kind, answer: Manifest, *, by: Key) -> None:
         """Take note of a pass's own write and wake the passes of others that depend on it.

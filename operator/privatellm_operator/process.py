@@ -25,6 +25,7 @@ from privatellm_operator.fetches import ASK_SECONDS
 from privatellm_operator.handlers.arrivals import Arrivals
 from privatellm_operator.handlers.login import add_login
 from privatellm_operator.handlers.namespaced import NamespacedWatches
+from privatellm_operator.handlers.obstacles import ObstacleWatches
 from privatellm_operator.handlers.registry import build_registry, build_settings
 from privatellm_operator.last_use import LastUsePoll
 from privatellm_operator.listener import Listener, Readiness
@@ -88,8 +89,15 @@ class OperatorProcess:
         revocations = Revocations(settings.tokens.token_namespace, self._metrics.revoked)
         journal = Journal(world, self._metrics, utc_now, spans, revocations)
         self._queue = WorkQueue(observer=self._metrics, frame=journal.frame)
+        self._obstacles = ObstacleWatches(watch_client, self._queue)
         self._context = ProcessContext(
-            client, settings, platform_key, world, self._queue, revocations=revocations
+            client,
+            settings,
+            platform_key,
+            world,
+            self._queue,
+            revocations=revocations,
+            obstacles=self._obstacles,
         )
         self._scraper = ModelScraper(self._context)
         self._last_use = LastUsePoll(self._context)
@@ -139,6 +147,7 @@ class OperatorProcess:
                 await self._work()
         finally:
             await self._watches.close()
+            await self._obstacles.close()
             with contextlib.suppress(KubernetesError):
                 # Without an API server there is nobody to tell; the Lease runs out by itself.
                 await self._lease.release()
@@ -152,6 +161,7 @@ class OperatorProcess:
                 self._watches.start(followed.kind, namespace)
         for kind in (kinds.MIDDLEWARE, kinds.JOB):
             self._watches.start(kind, self._settings.pod.namespace)
+        self._watches.start(kinds.NAMESPACE, None)
         for onboarded in secret_namespaces(context):
             self._watches.start(kinds.SECRET, onboarded)
         await self._watches.synced(FIRST_LIST_SECONDS)

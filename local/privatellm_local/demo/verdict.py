@@ -18,9 +18,6 @@ Kind = TypeVar("Kind", LLMInstance, APITokenRequest)
 
 _ORDER = tuple(InstanceCondition)
 
-CHILD_CONFLICT = "ChildConflict"
-"""The operator's reason for a name that an object of another owner has."""
-
 
 @dataclass(frozen=True, slots=True)
 class Fulfilled(Generic[Kind]):
@@ -54,8 +51,6 @@ def judge(kind: type[Kind], state: dict[str, Any] | None) -> Fulfilled[Kind] | P
     match seen.status.phase:
         case InstancePhase.READY | TokenPhase.READY:
             return Fulfilled(seen)
-        case InstancePhase.FAILED if _waits_for_predecessor(seen.status.conditions):
-            return Pending(f"{title}: what an earlier one of that name left is being removed")
         case (
             InstancePhase.FAILED
             | InstancePhase.STOPPED
@@ -67,12 +62,6 @@ def judge(kind: type[Kind], state: dict[str, Any] | None) -> Fulfilled[Kind] | P
             return Broken(f"{title} is {phase}: {reason(seen.status.conditions)}")
         case phase:
             return Pending(f"{title} is {phase or 'new'}: {reason(seen.status.conditions)}")
-
-
-def _waits_for_predecessor(conditions: Iterable[Condition]) -> bool:
-    """Whether children of an instance that was deleted a moment ago are still in the way."""
-    accepted = find(conditions, InstanceCondition.ACCEPTED)
-    return accepted is not None and accepted.reason == CHILD_CONFLICT
 
 
 def reason(conditions: Iterable[Condition]) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from privatellm.api.arguments import LONGEST_ARGUMENT, MOST_ARGUMENTS, argument_rule
 from privatellm.api.meta import ApiModel, ApiObject
 from privatellm.api.server import Gpu, Server
 from privatellm.conditions import Condition
@@ -139,8 +140,14 @@ class LLMModelSpec(ApiModel):
         default=(), description="Namespaces that may use the model; empty: all."
     )
     runtime: Runtime = Field(default=Runtime.LLAMA_CPP, description="The model server.")
-    extra_arguments: tuple[str, ...] = Field(
-        default=(), description="Further arguments of the model server, one word each."
+    extra_arguments: tuple[Annotated[str, Field(max_length=LONGEST_ARGUMENT)], ...] = Field(
+        default=(),
+        max_length=MOST_ARGUMENTS,
+        description=(
+            "Further arguments of the model server, one word each; what the platform sets itself is "
+            "refused."
+        ),
+        json_schema_extra={"x-kubernetes-validations": [argument_rule()]},
     )
 
 

@@ -1,8 +1,8 @@
 """All children of an instance, from the facts that decide what they look like.
 
 Builders are pure: they read the facts, build new dictionaries and never change what they were given. A
-child carries a digest of its own manifest, so that a field which we no longer want is noticed too; what
-others add to a child is left alone.
+child carries a digest of its own manifest, so that a label which we no longer want is noticed too, and the
+instance's UID as a label beside its owner reference, so that it is known when somebody takes that away.
 """
 
 import hashlib
@@ -83,7 +83,7 @@ def child(kind: Kind, facts: InstanceFacts, body: Manifest, *, name: str = "") -
     metadata = {
         "name": name or facts.name,
         "namespace": facts.namespace,
-        "labels": common_labels(instance),
+        "labels": common_labels(instance) | {labels.INSTANCE_UID: instance.metadata.uid},
         "ownerReferences": [_owner(instance)],
     }
     metadata |= body.get("metadata", {})

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 
+from privatellm.api.arguments import platform_arguments_among
 from privatellm.api.llm_model import LLMModel, Quantity
 from privatellm.api.server import Gpu
 from privatellm_operator.render.key_secret import FILE
@@ -44,6 +45,20 @@ def server_arguments(model: LLMModel) -> list[str]:
         *_template(spec.chat_template),
         *(escaped(argument) for argument in spec.extra_arguments),
     ]
+
+
+def overreaching(model: LLMModel) -> str:
+    """Return which of a model's further arguments are not its to set; empty when all are.
+
+    The API server refuses such a model; one that was stored before that rule is met here.
+    """
+    taken = ", ".join(dict.fromkeys(platform_arguments_among(model.spec.extra_arguments)))
+    if not taken:
+        return ""
+    return (
+        f"LLMModel {model.metadata.name} gives {taken} in spec.extraArguments, which the platform sets "
+        "itself. Remove it."
+    )
 
 
 def threads(model: LLMModel) -> int:

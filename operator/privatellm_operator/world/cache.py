@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from privatellm.api.meta import ObjectMeta
-from privatellm.kube import Listing, Manifest
+from privatellm.kube import Listing, Manifest, kinds
 from privatellm.kube.kinds import Kind
 from privatellm_operator.world import watched
 from privatellm_operator.world.watched import Watched, in_namespace, seniority
@@ -159,6 +159,11 @@ class World:
         else:
             self._undefined.add(kind)
             self._stores[kind] = Store(self._stores[kind].watching)
+
+    def namespace_leaves(self, namespace: str) -> bool:
+        """Say whether a namespace is being deleted with everything in it, as far as is known."""
+        found = self._stores[kinds.NAMESPACE].get("", namespace)
+        return found is not None and bool(found["metadata"].get("deletionTimestamp"))
 
     def observe(self, kind: Kind, event_type: str | None, manifest: Manifest) -> bool:
         """Take note of a watch event, and say whether it was news."""

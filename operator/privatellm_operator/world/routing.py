@@ -42,6 +42,9 @@ def keys_of(kind: Kind, manifest: Manifest, world: World, platform: Key) -> Iter
     elif kind is kinds.PERSISTENT_VOLUME_CLAIM:
         yield Key(kind, namespace, name)
         yield from _owners(manifest)
+    elif kind is kinds.NAMESPACE:
+        if metadata.get("deletionTimestamp"):
+            yield from dependants_in(world, name, platform)
     elif kind is kinds.JOB:
         yield from _models_of_job(manifest, world)
     else:

@@ -32,6 +32,9 @@ class Scope(Enum):
     HOME = auto()
     """In the operator's own namespace."""
 
+    CLUSTER = auto()
+    """Where the cluster itself is described."""
+
 
 @dataclass(frozen=True, slots=True)
 class Watched:
@@ -54,6 +57,16 @@ def controller_of(manifest: Manifest) -> Manifest | None:
     """Return the ownerReference of the object's controller, if it has one."""
     references: list[Manifest] = manifest["metadata"].get("ownerReferences") or []
     return next((r for r in references if r.get("controller")), None)
+
+
+def belongs_to(manifest: Manifest, uid: str) -> bool:
+    """Say whether an object carries the UID of an instance.
+
+    The owner tells. Somebody may have taken it away, and then the label does, which is written with it:
+    whoever could forge the one could forge the other.
+    """
+    controller = controller_of(manifest)
+    return bool((controller["uid"] if controller else _uid_label(manifest)) == uid)
 
 
 def seniority(manifest: Manifest) -> tuple[str, str]:
@@ -90,8 +103,8 @@ def _request_terms(manifest: Manifest) -> Iterator[str]:
 
 def _child_terms(manifest: Manifest) -> Iterator[str]:
     controller = controller_of(manifest)
-    if controller is not None:
-        yield controller["uid"]
+    if uid := controller["uid"] if controller else _uid_label(manifest):
+        yield uid
 
 
 def _secret_terms(manifest: Manifest) -> Iterator[str]:
@@ -101,6 +114,10 @@ def _secret_terms(manifest: Manifest) -> Iterator[str]:
         value = _labels(manifest).get(label)
         if value:
             yield value
+
+
+def _uid_label(manifest: Manifest) -> str:
+    return str(_labels(manifest).get(labels.INSTANCE_UID, ""))
 
 
 def _pod_terms(manifest: Manifest) -> Iterator[str]:
@@ -143,17 +160,18 @@ CHILDREN = (
     Watched(kinds.POD_DISRUPTION_BUDGET, _child_terms, OURS),
     Watched(kinds.SECRET, _secret_terms, OURS, Scope.ONBOARDED),
 )
-"""What we write for them, found by the controller's UID; verifiers by the UIDs of request and instance."""
+"""What we write for them, found by the instance's UID; verifiers by the UIDs of request and instance."""
 
 OTHERS = (
     Watched(kinds.POD, _pod_terms, OURS),
     Watched(kinds.PERSISTENT_VOLUME_CLAIM, _owner_terms, OURS),
     Watched(kinds.JOB, _model_terms, OURS, Scope.HOME),
     Watched(kinds.MIDDLEWARE, _no_terms, OURS, Scope.HOME),
+    Watched(kinds.NAMESPACE, _no_terms, scope=Scope.CLUSTER),
 )
 """Pods tell why a server does not start (found by ``namespace/instance label``); claims are shared by the
 instances that own them (found by their UIDs); Jobs fetch for the platform (found by the model's label);
-middlewares are shared by all."""
+middlewares are shared by all; namespaces tell when all in them goes."""
 
 FOLLOWED = tuple(w for w in (*CHILDREN, *OTHERS) if w.scope is Scope.TENANTS)
 """What comes of parents anywhere: most of all events, and mostly echoes of what passes did."""

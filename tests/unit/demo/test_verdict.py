@@ -100,6 +100,17 @@ def test_without_a_condition_the_operator_is_to_be_asked() -> None:
 
 def test_what_a_deleted_predecessor_left_is_waited_for() -> None:
     """`delete demo/demo` and `up` right after it: the children of the former go in a moment."""
-    accepted = condition("Accepted", "False", "Taken.") | {"reason": "ChildConflict"}
+    ready = condition("Ready", "False", "It is still being removed.")
 
-    assert isinstance(judge(LLMInstance, instance("Failed", accepted)), Pending)
+    verdict = judge(LLMInstance, instance("Provisioning", condition("Accepted", "True"), ready))
+
+    assert verdict == Pending("LLMInstance demo is Provisioning: It is still being removed")
+
+
+def test_a_name_that_somebody_else_has_is_no_matter_of_waiting() -> None:
+    """The operator tells one from the other."""
+    taken = condition("Accepted", "False", "Taken.") | {"reason": "ChildConflict"}
+
+    assert judge(LLMInstance, instance("Failed", taken)) == Broken(
+        "LLMInstance demo is Failed: Taken"
+    )

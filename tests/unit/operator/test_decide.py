@@ -1,4 +1,6 @@
 import copy
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,9 +25,10 @@ from privatellm.kube import kinds
 from privatellm_operator.reconcile.instance.checks import CHECKS, first_fault
 from privatellm_operator.reconcile.instance.decide import decide
 from privatellm_operator.reconcile.instance.facts import InstanceWorld
-from privatellm_operator.reconcile.instance.plan import Delete, Plan, Strip, Write
+from privatellm_operator.reconcile.instance.plan import Delete, Plan, Restore, Strip, Write
 from privatellm_operator.reconcile.instance.reasons import Reason
-from privatellm_operator.reconcile.matching import matches, smuggled
+from privatellm_operator.reconcile.matching import exceeds, lacks, matches, smuggled
+from privatellm_operator.reconcile.restoring import fingerprint, restoration
 from privatellm_operator.render.instance import with_digest
 from privatellm_operator.settings import CapSettings
 
@@ -93,6 +96,109 @@ def test_drift_is_repaired_on_exactly_the_object_that_was_seen() -> None:
     assert (step.kind, step.uid) == (kinds.SERVICE, "uid-of-Service")
 
 
+def added(change: Callable[[dict[str, Any]], Any]) -> dict[Any, dict[str, Any]]:
+    """Return settled children to whose pod spec somebody added something."""
+    live = copy.deepcopy(children(facts()))
+    change(live[kinds.DEPLOYMENT, CHAT]["spec"]["template"]["spec"])
+    return live
+
+
+ADDITIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "a container": lambda pod: pod["containers"].append({"name": "spy", "image": "evil"}),
+    "an init container": lambda pod: pod["initContainers"].append({"name": "spy", "image": "evil"}),
+    "a variable": lambda pod: pod["containers"][0]["env"].append(
+        {"name": "LD_PRELOAD", "value": "x"}
+    ),
+    "a port": lambda pod: pod["containers"][0]["ports"].append({"name": "x", "containerPort": 9}),
+    "a volume": lambda pod: pod["volumes"].append({"name": "host", "hostPath": {"path": "/"}}),
+    "a mount": lambda pod: pod["containers"][0]["volumeMounts"].append(
+        {"name": "backend-key", "mountPath": "/elsewhere"}
+    ),
+    "a node selector": lambda pod: pod.update(nodeSelector={"disk": "ssd"}),
+    "the host's network": lambda pod: pod.update(hostNetwork=True),
+    "the host's processes": lambda pod: pod.update(hostPID=True),
+    "an account": lambda pod: pod.update(serviceAccountName="admin"),
+    "a privilege": lambda pod: pod["containers"][0]["securityContext"].update(privileged=True),
+    "a capability": lambda pod: pod["containers"][0]["securityContext"]["capabilities"].update(
+        add=["SYS_ADMIN"]
+    ),
+    "a user": lambda pod: pod["containers"][0]["securityContext"].update(runAsUser=0),
+    "a command": lambda pod: pod["containers"][0].update(command=["sh"]),
+    "a source of variables": lambda pod: pod["containers"][0].update(
+        envFrom=[{"secretRef": {"name": "x"}}]
+    ),
+}
+
+
+@pytest.mark.parametrize("change", ADDITIONS.values(), ids=ADDITIONS)
+def test_what_somebody_adds_to_a_pod_is_taken_away(change: Callable[[dict[str, Any]], Any]) -> None:
+    """By one write to exactly that Deployment, because applying does not remove what others added."""
+    live = added(change)
+
+    [step] = plan(world(live=live)).steps
+
+    assert isinstance(step, Restore)
+    assert (step.kind, step.uid) == (kinds.DEPLOYMENT, "uid-of-Deployment")
+    patch = {
+        operation["path"]: operation["value"] for operation in restoration(step.live, step.manifest)
+    }
+    desired = children(facts())[kinds.DEPLOYMENT, CHAT]
+    assert patch["/metadata/uid"] == "uid-of-Deployment"
+    assert patch["/spec"] == desired["spec"]
+    assert patch["/metadata/ownerReferences"] == desired["metadata"]["ownerReferences"]
+
+
+def test_notes_on_a_template_survive_a_repair() -> None:
+    """``kubectl rollout restart`` leaves one; removing it would roll the pods once more."""
+    live = added(lambda pod: pod.update(hostIPC=True))
+    template = live[kinds.DEPLOYMENT, CHAT]["spec"]["template"]
+    template["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"] = "now"
+
+    [step] = plan(world(live=live)).steps
+
+    assert isinstance(step, Restore)
+    spec = next(o["value"] for o in restoration(step.live, step.manifest) if o["path"] == "/spec")
+    assert spec["template"]["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"] == "now"
+    assert "hostIPC" not in spec["template"]["spec"]
+
+
+def test_what_a_webhook_made_of_our_write_is_left_until_somebody_else_changes_it() -> None:
+    """Writing again would get the same answer, for ever."""
+    live = added(lambda pod: pod["containers"].append({"name": "sidecar", "image": "mesh"}))
+    name = (kinds.DEPLOYMENT, CHAT)
+    answered = {name: fingerprint(live[name])}
+    assert plan(replace(world(live=live), answers=answered)).steps == ()
+
+    other = replace(world(instance(replicas=3), live=live), answers=answered)
+    assert [step.kind for step in plan(other).steps if step.kind is kinds.DEPLOYMENT]
+
+    live[name]["spec"]["template"]["spec"]["hostNetwork"] = True
+    [step] = plan(replace(world(live=live), answers=answered)).steps
+    assert isinstance(step, Restore)
+
+
+def test_an_owner_that_somebody_removed_is_put_back() -> None:
+    """The child carries the instance's UID as a label too, so it is no stranger."""
+    live = copy.deepcopy(children(facts()))
+    del live[kinds.SERVICE, CHAT]["metadata"]["ownerReferences"]
+
+    [step] = plan(world(live=live)).steps
+
+    assert isinstance(step, Write)
+    assert (step.kind, step.uid) == (kinds.SERVICE, "uid-of-Service")
+
+
+def test_an_owner_that_somebody_added_is_taken_away() -> None:
+    """It would keep a child alive when its instance goes."""
+    live = copy.deepcopy(children(facts()))
+    owners = live[kinds.SERVICE, CHAT]["metadata"]["ownerReferences"]
+    owners.append({"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "other"})
+
+    [step] = plan(world(live=live)).steps
+
+    assert isinstance(step, Restore)
+
+
 def test_a_changed_order_rewrites_only_what_it_changes() -> None:
     """More replicas are one write; a second server brings the budget of their disruptions."""
     steps = plan(world(instance(replicas=3), live=children(facts(instance(replicas=2))))).steps
@@ -149,8 +255,35 @@ def test_a_child_of_that_name_that_is_not_ours_is_never_adopted() -> None:
     assert seen.steps == ()
     assert seen.fault is not None
     assert seen.fault.reason is Reason.CHILD_CONFLICT
-    assert f"Deployment {CHAT}" in seen.fault.message
+    for kind, name in live:
+        assert f"{kind.name} {name}" in seen.fault.message
     assert seen.look_again_after is not None
+
+
+def test_what_a_predecessor_left_is_waited_for() -> None:
+    """It goes by itself; an accepted order waits for all of it, and then says nothing of a conflict."""
+    live = children(facts(instance(uid="earlier")))
+
+    seen = plan(replace(world(live=live), leaving=frozenset(live)))
+
+    assert (seen.fault, seen.steps) == (None, ())
+    assert seen.delay is not None
+    assert seen.delay.reason is Reason.PREDECESSOR_LEAVES
+    assert f"Service {CHAT}" in seen.delay.message
+    assert seen.look_again_after is not None
+
+
+def test_a_conflict_beside_what_a_predecessor_left_is_told_at_once() -> None:
+    """Waiting would not help."""
+    live = children(facts(instance(uid="earlier")))
+    stays = {(kinds.SERVICE, CHAT)}
+
+    seen = plan(replace(world(live=live), leaving=frozenset(set(live) - stays)))
+
+    assert seen.fault is not None
+    assert seen.fault.reason is Reason.CHILD_CONFLICT
+    assert f"Service {CHAT}" in seen.fault.message
+    assert "Deployment" not in seen.fault.message
 
 
 def test_a_route_waits_for_its_middlewares() -> None:
@@ -266,11 +399,61 @@ def test_each_check_has_a_reason_of_its_own() -> None:
         ({}, {"apiVersion": "v1", "kind": "Pod"}, True),
     ],
 )
-def test_an_object_matches_when_all_that_is_wanted_is_in_it(
+def test_an_object_lacks_nothing_when_all_that_is_wanted_is_in_it(
     live: dict[str, Any], desired: dict[str, Any], same: bool
 ) -> None:
-    """Defaults and additions are no drift; another value is."""
-    assert matches(live, desired) is same
+    """What was added is another question."""
+    assert lacks(live, desired) is not same
+
+
+@pytest.mark.parametrize(
+    ("live", "desired", "more"),
+    [
+        ({"spec": {"a": 1, "hostNetwork": True}}, {"spec": {"a": 1}}, True),
+        ({"spec": {"nodeSelector": {"a": "b"}}}, {"spec": {}}, True),
+        ({"spec": {"nodeSelector": {}, "tolerations": [], "hostname": ""}}, {"spec": {}}, False),
+        ({"spec": {"runAsUser": 0}}, {"spec": {}}, True),
+        ({"spec": {"restartPolicy": "Always"}}, {"spec": {}}, False),
+        ({"spec": {"restartPolicy": "Never"}}, {"spec": {}}, True),
+        ({"spec": {"clusterIP": "127.100.0.9"}}, {"spec": {}}, False),
+        ({"spec": {"externalIPs": ["192.0.2.1"]}}, {"spec": {}}, True),
+        ({"env": [{"name": "a"}, {"name": "b"}]}, {"env": [{"name": "a"}]}, True),
+        ({"env": [{"name": "a", "value": "x"}]}, {"env": [{"name": "a"}]}, True),
+        (
+            {"volumeMounts": [{"name": "tmp", "mountPath": "/a"}]},
+            {"volumeMounts": [{"name": "tmp", "mountPath": "/a"}]},
+            False,
+        ),
+        (
+            {"volumeMounts": [{"name": "tmp", "mountPath": p} for p in ("/a", "/b")]},
+            {"volumeMounts": [{"name": "tmp", "mountPath": "/a"}]},
+            True,
+        ),
+        ({"ports": [{"containerPort": 1}]}, {"ports": []}, True),
+        # A selector and a plain list are one value: what differs there is missing.
+        ({"selector": {"a": "1", "b": "2"}}, {"selector": {"a": "1"}}, False),
+        ({"args": ["a", "b"]}, {"args": ["a"]}, False),
+        ({"data": {"a": "x", "b": "y"}}, {"data": {"a": "x"}}, True),
+        ({"immutable": True}, {}, True),
+        ({"status": {"replicas": 1}, "apiVersion": "v1"}, {}, False),
+        ({"template": {"metadata": {"annotations": {"a": "b"}}}}, {"template": {}}, False),
+        ({"metadata": {"labels": {"team": "blue"}, "ownerReferences": []}}, {}, False),
+        (
+            {"metadata": {"ownerReferences": [{"uid": "1"}, {"uid": "2"}]}},
+            {"metadata": {"ownerReferences": [{"uid": "1"}]}},
+            True,
+        ),
+    ],
+)
+def test_an_object_exceeds_what_is_wanted_where_we_decide_alone(
+    live: dict[str, Any], desired: dict[str, Any], more: bool
+) -> None:
+    """Specs, data and owners are ours; defaults, labels, annotations and status are no additions."""
+    assert exceeds(_whole(live), _whole(desired)) is more
+
+
+def _whole(part: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {}} | part
 
 
 words = st.sampled_from(["a", "b", "name", "requests", "x"])
@@ -284,7 +467,7 @@ json_values = st.recursive(
 @given(st.dictionaries(words, json_values))
 def test_everything_matches_itself(value: dict[str, Any]) -> None:
     """What was written as wanted is wanted no further."""
-    assert matches(value, value)
+    assert matches(_whole({"spec": value}), _whole({"spec": value}))
 
 
 @given(st.dictionaries(words, json_values))

@@ -13,7 +13,7 @@ from privatellm.kube import kinds
 from privatellm_operator.render import deployment, pod_disruption_budget
 from privatellm_operator.render.children import build_all
 from privatellm_operator.render.placement import misplaced
-from privatellm_operator.render.server import server_arguments
+from privatellm_operator.render.server import overreaching, server_arguments
 from privatellm_operator.render.source import fetch_arguments
 from privatellm_operator.settings import NodeClass, ServerSettings
 
@@ -192,3 +192,11 @@ def test_a_key_of_a_bucket_is_quoted(key: str, path: str) -> None:
     arguments = fetch_arguments(model(source=source), settings().servers)
 
     assert f"https://s3.example.com/b/{path}" in arguments
+
+
+def test_a_model_that_was_stored_with_an_argument_of_the_platform_is_refused_in_words() -> None:
+    """The API server refuses it today; one of before that rule is met by the operator."""
+    words = ["--top-k", "40", "--host=0.0.0.0", "--api_key_file", "/x", "--host=0.0.0.0"]
+    fault = overreaching(model("odd", extraArguments=words))
+    assert "LLMModel odd gives --host=0.0.0.0, --api_key_file in spec.extraArguments" in fault
+    assert overreaching(model(extraArguments=["--top-k", "40"])) == ""

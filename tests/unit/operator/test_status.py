@@ -175,6 +175,36 @@ PHASES = {
         InstancePhase.FAILED,
         Reason.TRAEFIK_MISSING,
     ),
+    "a stopped instance without its route": (
+        world(instance(replicas=0), middlewares=()),
+        {},
+        InstancePhase.PROVISIONING,
+        Reason.MIDDLEWARES_MISSING,
+    ),
+    "a stopped instance with a refused write": (
+        seen(0),
+        {"refusal": "exceeded quota."},
+        InstancePhase.FAILED,
+        Reason.WRITE_REFUSED,
+    ),
+    "servers that a refused write could not stop": (
+        seen(0, deployed=rolled_out(1)),
+        {"refusal": "exceeded quota."},
+        InstancePhase.DEGRADED,
+        Reason.WRITE_REFUSED,
+    ),
+    "a predecessor on its way out": (
+        world(),
+        {"delay": Fault(Reason.PREDECESSOR_LEAVES, "Wait.")},
+        InstancePhase.PROVISIONING,
+        Reason.PREDECESSOR_LEAVES,
+    ),
+    "a stopped one behind a predecessor": (
+        world(instance(replicas=0)),
+        {"delay": Fault(Reason.PREDECESSOR_LEAVES, "Wait.")},
+        InstancePhase.PROVISIONING,
+        Reason.PREDECESSOR_LEAVES,
+    ),
     "a refused write": (
         world(),
         {"refusal": "secrets is forbidden"},
@@ -246,7 +276,7 @@ def test_an_instance_that_ends_does_not_say_that_it_fetches() -> None:
     fetching = status(seen(pods=[FETCHING]))
     stored = LLMInstance.parse(instance_manifest() | {"status": fetching.to_kubernetes()})
 
-    told = terminating(world(stored))
+    told = terminating(world(stored, live=children(facts())))
 
     assert {c.type: c.reason for c in told.conditions} == {
         "Accepted": Reason.ACCEPTED,
@@ -254,14 +284,27 @@ def test_an_instance_that_ends_does_not_say_that_it_fetches() -> None:
         "Ready": Reason.TERMINATING,
         "RouteProgrammed": Reason.PROGRAMMED,
     }
+    assert told.endpoint is not None
+
+
+def test_an_instance_whose_route_was_taken_away_has_no_endpoint() -> None:
+    """As when its namespace is deleted."""
+    before = status(seen(deployed=rolled_out(1)))
+    stored = LLMInstance.parse(instance_manifest() | {"status": before.to_kubernetes()})
+
+    told = terminating(world(stored))
+
+    assert told.endpoint is None
+    assert condition(told, InstanceCondition.ROUTE_PROGRAMMED).reason == Reason.TERMINATING
 
 
 def test_an_endpoint_is_told_while_it_leads_somewhere() -> None:
-    """An order that was never accepted has none; a wrong change leaves the route that is there."""
+    """Nothing leads anywhere before there is an Ingress; a wrong change leaves the one that is there."""
     fault = Fault(Reason.TOO_MANY_REPLICAS, "Too many.")
 
-    assert status(world()).endpoint is not None
+    assert status(world()).endpoint is None
     assert status(world(), fault=fault).endpoint is None
+    assert status(seen()).endpoint is not None
     assert status(seen(), fault=fault).endpoint is not None
 
 

@@ -54,7 +54,9 @@ EXPLAINING: dict[InstancePhase, frozenset[str]] = {
 UNEXPLAINING: dict[InstancePhase, frozenset[str]] = {
     InstancePhase.FAILED: frozenset(CALM),
     # Servers answer, so a route that is on its way is all that is missing.
-    InstancePhase.DEGRADED: frozenset(CALM - {Reason.MIDDLEWARES_MISSING}),
+    InstancePhase.DEGRADED: frozenset(
+        CALM - {Reason.MIDDLEWARES_MISSING, Reason.PREDECESSOR_LEAVES, Reason.PENDING}
+    ),
 }
 """The reasons that are not enough to explain a phase; some other one must be there."""
 
@@ -148,6 +150,7 @@ faults = st.none() | st.builds(
     st.sampled_from([Reason.UNKNOWN_MODEL, Reason.MODEL_LEAVES, Reason.CHILD_CONFLICT]),
     st.just("A rule is broken. Mend it."),
 )
+delays = st.none() | st.just(Fault(Reason.PREDECESSOR_LEAVES, "It is still being removed."))
 refusals = st.none() | st.builds(ForbiddenError, words) | st.builds(RejectedError, words)
 platform_fetches = st.none() | st.builds(
     lambda told: Condition(
@@ -191,7 +194,8 @@ def observations(draw: st.DrawFn) -> Observation:
         middlewares=None if draw(st.booleans()) else (),
     )
     progress = draw(st.none() | st.just(FetchProgress(1, 100)))
-    outcome = Outcome(draw(faults), refusal_text(draw(refusals)))
+    fault = draw(faults)
+    outcome = Outcome(fault, refusal_text(draw(refusals)), None if fault else draw(delays))
     return Observation(replace(seen, progress=progress), outcome)
 
 
@@ -254,11 +258,19 @@ def test_every_message_is_a_sentence_and_every_reason_documented(seen: Observati
 
 @given(observations())
 def test_an_endpoint_is_told_when_it_leads_somewhere(seen: Observation) -> None:
-    """The order is accepted, or the route of an earlier order that was is still there."""
+    """Its Ingress is there, be it of an earlier order."""
     is_routed = any(kind is kinds.INGRESS for kind, _ in seen.world.children)
-    accepted = seen.outcome.fault is None
 
-    assert (seen.status.endpoint is not None) == (accepted or is_routed)
+    assert (seen.status.endpoint is not None) == is_routed
+
+
+@given(observations())
+def test_a_stopped_instance_has_its_route(seen: Observation) -> None:
+    """Its endpoint answers 503; without a route it would be 404, and something else is to be said."""
+    routed = {c.type: c for c in seen.status.conditions}[InstanceCondition.ROUTE_PROGRAMMED]
+
+    assert seen.status.phase is not InstancePhase.STOPPED or routed.is_true
+    assert not routed.is_true or seen.status.endpoint is not None
 
 
 @given(observations(), observations())

@@ -1,17 +1,21 @@
 """Carry a plan out and take note of every answer, so that its echo is no news.
 
-Everything is server-side apply under our field manager. Two guards make adoption impossible without a look
-before each write: a child that should not exist yet is applied with a resource version that no object can
-have, which the API server takes as "create only"; one that exists is applied with its UID.
+Everything is server-side apply under our field manager; what that leaves of others where we decide alone is
+taken away by a patch (see :mod:`~privatellm_operator.reconcile.restoring`). Two guards make adoption
+impossible without a look before each write: a child that should not exist yet is applied with a resource
+version that no object can have, which the API server takes as "create only"; one that exists is applied
+with its UID.
 """
 
 from privatellm import labels
 from privatellm.api.llm_instance import LLMInstance, LLMInstanceStatus
-from privatellm.kube import Manifest, kinds
+from privatellm.kube import Manifest, PatchType, kinds
 from privatellm.kube.kinds import Kind
 from privatellm_operator.context import ProcessContext
 from privatellm_operator.queue import Key
-from privatellm_operator.reconcile.instance.plan import Delete, Step, Strip, Write
+from privatellm_operator.reconcile.instance.plan import Delete, Restore, Step, Strip, Write
+from privatellm_operator.reconcile.matching import exceeds
+from privatellm_operator.reconcile.restoring import restoration
 
 NEVER_A_VERSION = "1"
 """etcd counts from 1 for the empty store, so its first object has version 2. An apply that expects version
@@ -25,6 +29,7 @@ class InstanceWriter:
         self._context = context
         self._client = context.client
         self._world = context.world
+        self._answers = context.answers
 
     async def carry_out(self, step: Step, namespace: str) -> None:
         """Do one step.
@@ -36,12 +41,24 @@ class InstanceWriter:
         match step:
             case Write(kind, _, uid, manifest):
                 await self._apply(kind, manifest, uid)
+            case Restore(kind, _, live, manifest):
+                await self._restore(kind, live, manifest)
             case Strip(kind, name, uid, keys):
                 metadata: Manifest = {field: dict.fromkeys(names) for field, names in keys.items()}
                 patch = {"metadata": metadata | {"uid": uid}}
                 self._note(kind, await self._client.patch(kind, name, namespace, patch))
             case Delete(kind, name, uid):
                 await self._client.delete(kind, name, namespace, uid=uid)
+
+    async def remove(self, kind: Kind, name: str, live: Manifest) -> None:
+        """Delete a child that is there, unless that is under way.
+
+        Raises:
+            ConflictError: when another object has the name by now.
+        """
+        metadata = live["metadata"]
+        if not metadata.get("deletionTimestamp"):
+            await self._client.delete(kind, name, metadata["namespace"], uid=metadata["uid"])
 
     async def finalize(self, instance: LLMInstance, *, present: bool) -> LLMInstance:
         """Set or remove our finalizer and return the instance after that.
@@ -90,6 +107,23 @@ class InstanceWriter:
         guarded = manifest | {"metadata": manifest["metadata"] | guard}
         answer = await self._client.apply(kind, guarded, field_manager=labels.FIELD_MANAGER)
         self._note(kind, answer)
+        if exceeds(answer, manifest):
+            await self._restore(kind, answer, manifest)
+        else:
+            self._answers.note(kind, manifest, answer)
+
+    async def _restore(self, kind: Kind, live: Manifest, manifest: Manifest) -> None:
+        metadata = live["metadata"]
+        answer = await self._client.patch(
+            kind,
+            metadata["name"],
+            metadata["namespace"],
+            restoration(live, manifest),
+            patch_type=PatchType.JSON,
+            field_manager=labels.FIELD_MANAGER,
+        )
+        self._note(kind, answer)
+        self._answers.note(kind, manifest, answer)
 
     def _note(self, kind: Kind, answer: Manifest) -> None:
         self._world[kind].put(answer)

@@ -3,20 +3,21 @@
 A check looks at what was gathered and returns a fault or nothing. The first fault counts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from privatellm.api.llm_instance import InstanceCondition
 from privatellm.conditions import ConditionStatus, find
-from privatellm_operator.reconcile.instance.facts import InstanceWorld
+from privatellm_operator.reconcile.instance.facts import ChildName, InstanceWorld
 from privatellm_operator.reconcile.instance.reasons import Reason
+from privatellm_operator.reconcile.instance.serving import deployed_model
 from privatellm_operator.reconcile.instance.wording import sentence
 from privatellm_operator.settings import CapSettings
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why an order is not accepted.
+    """Why an order is not accepted, or has to wait.
 
     Attributes:
         reason: For machines.
@@ -106,20 +107,20 @@ def namespace_has_room(world: InstanceWorld, caps: CapSettings) -> Fault | None:
 
 
 def names_are_free(world: InstanceWorld, _caps: CapSettings) -> Fault | None:
-    """An object of another owner is never adopted."""
-    taken = sorted(f"{kind.name} {name}" for kind, name in world.foreign())
+    """An object of another owner is never adopted; one that goes by itself is no conflict."""
+    taken = set(world.foreign()) - world.leaving
     if not taken:
         return None
     return Fault(
         Reason.CHILD_CONFLICT,
-        f"The name of a child is taken by an object that does not belong to this instance: "
-        f"{', '.join(taken)}. Delete or rename it, or order under another name.",
+        "The names of the instance's parts are taken by what does not belong to it: "
+        f"{_listed(taken)}. Delete or rename it, or order under another name.",
     )
 
 
 def claim_is_ours(world: InstanceWorld, _caps: CapSettings) -> Fault | None:
     """A tenant's own claim is not taken for a cache."""
-    if world.claim is None or not world.claim.is_foreign:
+    if world.claim is None or not world.claim.is_foreign or world.claim.is_leaving:
         return None
     return Fault(
         Reason.CHILD_CONFLICT,
@@ -131,7 +132,8 @@ def claim_is_ours(world: InstanceWorld, _caps: CapSettings) -> Fault | None:
 def model_stays(world: InstanceWorld, _caps: CapSettings) -> Fault | None:
     """A model that is being removed keeps its users and takes no new ones."""
     is_going = world.model is not None and world.model.metadata.is_deleting
-    if not is_going or world.servers.applied or _was_accepted_with_this_model(world):
+    is_user = deployed_model(world) == world.instance.spec.model
+    if not is_going or is_user or _was_accepted_with_this_model(world):
         return None
     return Fault(
         Reason.MODEL_LEAVES,
@@ -144,8 +146,26 @@ def _was_accepted_with_this_model(world: InstanceWorld) -> bool:
     """Whether the instance is a user already, even if somebody deleted all that it consists of."""
     status = world.instance.status
     accepted = find(status.conditions, InstanceCondition.ACCEPTED)
+    if accepted is None or accepted.status is not ConditionStatus.TRUE:
+        return False
+    is_unchanged = accepted.observed_generation == world.instance.metadata.generation
     is_same = status.model is not None and status.model.name == world.instance.spec.model
-    return is_same and accepted is not None and accepted.status is ConditionStatus.TRUE
+    return is_unchanged or is_same
+
+
+def predecessor_leaves(world: InstanceWorld) -> Fault | None:
+    """Return what an accepted order has to wait for: what an earlier one of its name left behind."""
+    going = set(world.foreign()) & world.leaving
+    if not going:
+        return None
+    return Fault(
+        Reason.PREDECESSOR_LEAVES,
+        f"What had the names of the instance's parts before is still being removed: {_listed(going)}.",
+    )
+
+
+def _listed(names: Iterable[ChildName]) -> str:
+    return ", ".join(sorted(f"{kind.name} {name}" for kind, name in names))
 
 
 CHECKS: tuple[Check, ...] = (

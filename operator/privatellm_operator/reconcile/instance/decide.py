@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from privatellm.kube import Manifest, kinds
-from privatellm_operator.reconcile.instance.checks import first_fault
+from privatellm.kube.kinds import Kind
+from privatellm_operator.reconcile.instance.checks import first_fault, predecessor_leaves
 from privatellm_operator.reconcile.instance.facts import InstanceWorld
-from privatellm_operator.reconcile.instance.plan import Delete, Plan, Step, Strip, Write
+from privatellm_operator.reconcile.instance.plan import Delete, Plan, Restore, Step, Strip, Write
 from privatellm_operator.reconcile.instance.reasons import Reason
-from privatellm_operator.reconcile.matching import matches, smuggled
+from privatellm_operator.reconcile.matching import exceeds, lacks, smuggled
+from privatellm_operator.reconcile.restoring import is_answer
 from privatellm_operator.render.children import build_all
 from privatellm_operator.render.instance import InstanceFacts
 from privatellm_operator.render.middlewares import chain_name
@@ -32,6 +34,9 @@ def decide(world: InstanceWorld, settings: Settings, backend_key: str) -> Plan:
         # What runs goes on as it was: a wrong order must not break a right one that came before.
         silent = fault is not None and fault.reason in _SILENT_FAULTS
         return Plan(fault, look_again_after=SILENT_FAULT_SECONDS if silent else None)
+    if delay := predecessor_leaves(world):
+        # All of it waits: half an instance beside the rest of another one is neither.
+        return Plan(delay=delay, look_again_after=SILENT_FAULT_SECONDS)
     desired = build_all(InstanceFacts(world.instance, world.model, settings, backend_key))
     return Plan(steps=(*_changes(world, desired), *_deletions(world, desired)))
 
@@ -49,8 +54,18 @@ def _changes(world: InstanceWorld, desired: Iterable[Manifest]) -> Iterator[Step
         # Pods of a claim that is missing, or goes, would be refused until it is there.
         if kind is kinds.DEPLOYMENT and world.claim is not None and not world.claim.is_usable:
             continue
-        if live is None or not matches(live, manifest):
+        if live is None:
             yield Write(kind, name, uid, manifest)
+        elif not is_answer(live, manifest, world.answers.get((kind, name))):
+            yield from _repairs(kind, name, live, manifest)
+
+
+def _repairs(kind: Kind, name: str, live: Manifest, desired: Manifest) -> Iterator[Step]:
+    """Yield what makes a child what it should be; a write sees to additions as well."""
+    if lacks(live, desired):
+        yield Write(kind, name, live["metadata"]["uid"], desired)
+    elif exceeds(live, desired):
+        yield Restore(kind, name, live, desired)
 
 
 def _has_middlewares(world: InstanceWorld) -> bool:

@@ -1,7 +1,7 @@
 """What a pass over one instance knows before it decides: frozen values, everything already fetched."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from privatellm.api.llm_instance import LLMInstance
@@ -10,7 +10,8 @@ from privatellm.kube import Manifest, kinds
 from privatellm.kube.kinds import Kind
 from privatellm_operator.fetches import FetchProgress
 from privatellm_operator.render.cache import is_ours
-from privatellm_operator.world.watched import controller_of
+from privatellm_operator.world.obstacles import Obstacle
+from privatellm_operator.world.watched import belongs_to
 
 ChildName = tuple[Kind, str]
 """Kind and name of a child in the instance's namespace."""
@@ -44,6 +45,9 @@ class InstanceWorld:
         now: The time of the pass, aware and in UTC.
         claim: What is known of the claim that keeps the weights.
         progress: How far a fetch of the instance's pods is; ``None`` when none is known to run.
+        leaving: Children's names that are taken by objects on their way out.
+        answers: Fingerprints of what became of writes that others changed on their way.
+        namespace_leaves: Whether the namespace is being deleted with all that is in it.
     """
 
     instance: LLMInstance
@@ -56,15 +60,28 @@ class InstanceWorld:
     now: datetime
     claim: "ClaimFacts | None" = None
     progress: FetchProgress | None = None
+    leaving: frozenset[ChildName] = frozenset()
+    answers: Mapping[ChildName, str] = field(default_factory=dict)
+    namespace_leaves: bool = False
 
     def foreign(self) -> Iterator[ChildName]:
-        """Yield the children's names that are taken by objects of others."""
+        """Yield the children's names that are taken by objects of others, for how long ever."""
         return (name for name, live in self.children.items() if not self.is_ours(live))
+
+    def obstacles(self) -> Iterator[Obstacle]:
+        """Yield everything of others that is in the instance's way."""
+        yield from (Obstacle.of(name[0], self.children[name]) for name in self.foreign())
+        if self.claim is not None and self.claim.live is not None and self.claim.is_foreign:
+            yield Obstacle.of(kinds.PERSISTENT_VOLUME_CLAIM, self.claim.live)
 
     def is_ours(self, live: Manifest) -> bool:
         """Say whether an object is a child of exactly this instance."""
-        controller = controller_of(live)
-        return controller is not None and controller["uid"] == self.instance.metadata.uid
+        return belongs_to(live, self.instance.metadata.uid)
+
+    @property
+    def ends(self) -> bool:
+        """Whether the instance goes, by itself or with its namespace."""
+        return self.instance.metadata.is_deleting or self.namespace_leaves
 
     @property
     def servers(self) -> "Servers":
@@ -93,13 +110,14 @@ class ClaimFacts:
         return self.live is not None and not is_ours(self.live)
 
     @property
+    def is_leaving(self) -> bool:
+        """Whether the claim is being deleted."""
+        return self.live is not None and bool(self.live["metadata"].get("deletionTimestamp"))
+
+    @property
     def is_usable(self) -> bool:
         """Whether pods may mount it from now on."""
-        return (
-            self.live is not None
-            and not self.is_foreign
-            and not self.live["metadata"].get("deletionTimestamp")
-        )
+        return self.live is not None and not self.is_foreign and not self.is_leaving
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,28 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class Restore:
+    """Take away what somebody added to a child where we decide alone.
+
+    Attributes:
+        kind: The child's kind.
+        name: Its name.
+        live: The child as it is.
+        manifest: All that we want of it.
+    """
+
+    kind: Kind
+    name: str
+    live: Manifest = field(repr=False)
+    manifest: Manifest = field(repr=False)
+
+    @property
+    def uid(self) -> str:
+        """UID of the child."""
+        return str(self.live["metadata"]["uid"])
+
+
+@dataclass(frozen=True, slots=True)
 class Strip:
     """Remove labels and annotations that somebody smuggled onto a child.
 
@@ -50,7 +72,7 @@ class Delete:
     uid: str
 
 
-Step = Write | Strip | Delete
+Step = Write | Restore | Strip | Delete
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +81,12 @@ class Plan:
 
     Attributes:
         fault: Why the order is not accepted; ``None`` when it is.
+        delay: Why an accepted order has to wait before anything is written; ``None`` when it has not.
         steps: In the order in which they are carried out; empty in a settled world.
         look_again_after: Seconds until a look is due that no event asks for; ``None`` for never.
     """
 
     fault: Fault | None = None
+    delay: Fault | None = None
     steps: tuple[Step, ...] = ()
     look_again_after: float | None = None

@@ -33,6 +33,9 @@ class Reason(StrEnum):
     CHILD_CONFLICT = "ChildConflict"
     """An object that is not ours has the name of a child."""
 
+    PREDECESSOR_LEAVES = "PredecessorLeaves"
+    """What an earlier instance of that name left is still being removed."""
+
     NOT_ACCEPTED = "NotAccepted"
     """Nothing more can be said before the order is accepted."""
 
@@ -112,6 +115,7 @@ class Reason(StrEnum):
 PROGRESS = frozenset(
     {
         Reason.PENDING,
+        Reason.PREDECESSOR_LEAVES,
         Reason.STARTING,
         Reason.FETCHING,
         Reason.FETCH_PENDING,

@@ -23,6 +23,11 @@ from privatellm_operator.reconcile.instance.status import (
     terminating,
 )
 from privatellm_operator.reconcile.revocation import InstanceRevoker
+from privatellm_operator.world.watched import controller_of
+
+
+class _MetAnotherError(ConflictError):
+    """A child is another object than the one that the plan was made for."""
 
 
 class InstanceReconciler:
@@ -32,32 +37,45 @@ class InstanceReconciler:
         self._context = context
         self._revoker = revoker
         self._gatherer = InstanceGatherer(
-            context.client, context.world, context.settings, context.progress
+            context.client, context.world, context.settings, context.progress, context.answers
         )
         self._writer = InstanceWriter(context)
         self._recorder = EventRecorder(context.client, context.clock, context.settings.pod.name)
 
     async def reconcile(self, key: Key) -> float | None:
-        """Do one pass and return the seconds until a look is due that no event asks for."""
+        """Do one pass and return the seconds until a look is due that no event asks for.
+
+        A child that was somebody else's after all is decided upon at once, with everything else that has a
+        child's name: what is told of it must not wait for a pass that failed to come back.
+        """
+        try:
+            return await self._pass(key)
+        except _MetAnotherError:
+            return await self._pass(key)
+
+    async def _pass(self, key: Key) -> float | None:
         with passes.step("gather"):
             world = await self._gatherer.gather(key.namespace, key.name, self._context.clock())
         if world is None:
+            self._context.obstacles.watch(key, ())
             return None
         # Deletion first: nothing that can fail may stand in its way.
-        if world.instance.metadata.is_deleting:
-            await self._release(world)
+        if world.ends:
+            self._context.obstacles.watch(key, ())
+            await (self._release if world.instance.metadata.is_deleting else self._close)(world)
             return None
         if labels.INSTANCE_FINALIZER not in world.instance.metadata.finalizers:
             world = replace(
                 world, instance=await self._writer.finalize(world.instance, present=True)
             )
         self._ask_for_claim(world)
+        self._context.obstacles.watch(key, world.obstacles())
         with passes.step("decide"):
             plan = self._decide(world)
         refusal = await self._carry_out(world, plan)
         if plan.steps:
             world = await self._gatherer.gather(key.namespace, key.name, world.now) or world
-        await self._report(world, Outcome(plan.fault, refusal_text(refusal)))
+        await self._report(world, Outcome(plan.fault, refusal_text(refusal), plan.delay))
         if refusal is not None:
             raise refusal
         return plan.look_again_after
@@ -104,14 +122,28 @@ class InstanceReconciler:
             isinstance(error, ConflictError)
             or (live or {}).get("metadata", {}).get("uid") != step.uid
         ):
+            await self._gatherer.look_around(world.instance)
             message = f"{step.kind.name} {step.name} is not the object that was expected: {error}"
-            raise ConflictError(message, status=error.status, reason=error.reason) from error
+            raise _MetAnotherError(message, status=error.status, reason=error.reason) from error
+
+    async def _close(self, world: InstanceWorld) -> None:
+        """End keys and routes of an instance whose namespace goes, long before its own turn comes.
+
+        Kubernetes deletes the pods of such a namespace first and waits for their end, and everything else
+        afterwards.
+        """
+        await self._revoker.revoke_instance(world.instance.metadata.uid)
+        for (kind, name), live in world.children.items():
+            if kind is kinds.INGRESS and world.is_ours(live):
+                await self._writer.remove(kind, name, live)
+        await self._say(world, terminating(world))
 
     async def _release(self, world: InstanceWorld) -> None:
         """End every key of the instance, then let it go."""
         instance = world.instance
         if labels.INSTANCE_FINALIZER in instance.metadata.finalizers:
             await self._revoker.revoke_instance(instance.metadata.uid)
+            await self._remove_strays(world)
             try:
                 instance = await self._writer.finalize(instance, present=False)
             except NotFoundError:
@@ -119,6 +151,12 @@ class InstanceReconciler:
         if instance.metadata.finalizers:
             # Somebody else's finalizer holds it; until then it says what is going on.
             await self._say(replace(world, instance=instance), terminating(world))
+
+    async def _remove_strays(self, world: InstanceWorld) -> None:
+        """Delete children that name no owner any more, because no garbage collector would."""
+        for (kind, name), live in world.children.items():
+            if world.is_ours(live) and controller_of(live) is None:
+                await self._writer.remove(kind, name, live)
 
     async def _report(self, world: InstanceWorld, outcome: Outcome) -> None:
         await self._say(world, status_of(world, outcome, self._context.settings.public))

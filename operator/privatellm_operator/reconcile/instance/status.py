@@ -13,7 +13,6 @@ from privatellm.api.llm_instance import (
     InstanceCondition,
     InstancePhase,
     LLMInstanceStatus,
-    ServedModel,
 )
 from privatellm.conditions import Condition, ConditionStatus
 from privatellm.errors import ForbiddenError, KubernetesError
@@ -24,6 +23,11 @@ from privatellm_operator.reconcile.instance.causes import Cause, cause_of, has_w
 from privatellm_operator.reconcile.instance.checks import Fault
 from privatellm_operator.reconcile.instance.facts import InstanceWorld, Servers
 from privatellm_operator.reconcile.instance.reasons import MAY_HEAL, PROGRESS, Reason
+from privatellm_operator.reconcile.instance.serving import (
+    meanwhile,
+    served_model,
+    serves_ordered,
+)
 from privatellm_operator.reconcile.instance.weights import (
     fetched_text,
     fetching_text,
@@ -32,7 +36,6 @@ from privatellm_operator.reconcile.instance.weights import (
 from privatellm_operator.reconcile.instance.wording import sentence
 from privatellm_operator.render.instance import selector_labels
 from privatellm_operator.render.middlewares import chain_name
-from privatellm_operator.render.source import recorded_digest
 from privatellm_operator.settings import PublicSettings
 
 _DEADLINE = "ProgressDeadlineExceeded"
@@ -53,10 +56,12 @@ class Outcome:
     Attributes:
         fault: Why the order is not accepted.
         refusal: What the API server said when it refused to store a child; empty when it stored all.
+        delay: Why an accepted order has to wait.
     """
 
     fault: Fault | None = None
     refusal: str = ""
+    delay: Fault | None = None
 
 
 def status_of(world: InstanceWorld, outcome: Outcome, public: PublicSettings) -> LLMInstanceStatus:
@@ -75,15 +80,14 @@ def status_of(world: InstanceWorld, outcome: Outcome, public: PublicSettings) ->
     )
     return LLMInstanceStatus(
         phase=phase_of(merged, deleting=False, replicas=servers.wanted, ready=servers.ready),
-        endpoint=endpoint_of(public.scheme, public.host, slug)
-        if _is_routed(world, merged)
-        else None,
+        # A wrong order does not break a right one that came before, so a route that is there counts.
+        endpoint=endpoint_of(public.scheme, public.host, slug) if _is_routed(world) else None,
         slug=slug,
         replicas=servers.existing,
         ready_replicas=servers.ready,
         ready=f"{servers.ready}/{servers.wanted}",
         selector=",".join(f"{k}={v}" for k, v in sorted(selector_labels(instance).items())),
-        model=_served_model(world),
+        model=served_model(world),
         observed_generation=instance.metadata.generation,
         conditions=merged,
     )
@@ -105,16 +109,21 @@ def refusal_text(error: KubernetesError | None) -> str:
 def terminating(world: InstanceWorld) -> LLMInstanceStatus:
     """Return the status of an instance that is being deleted."""
     before = world.instance.status
-    others = (c for c in before.conditions if c.type != InstanceCondition.READY)
-    ready = _ending(InstanceCondition.READY)
-    wanted = (*(_ending(c.type) if c.reason in PROGRESS else c for c in others), ready)
+    over = {InstanceCondition.READY} | (
+        set() if _is_routed(world) else {InstanceCondition.ROUTE_PROGRAMMED}
+    )
+    known = {c.type: c for c in before.conditions} | {c: _ending(c) for c in over}
+    wanted = (_ending(c.type) if c.reason in PROGRESS else c for c in known.values())
     merged = conditions.merged(
         before.conditions,
         wanted,
         generation=world.instance.metadata.generation,
         now=world.now,
     )
-    return before.model_copy(update={"phase": InstancePhase.TERMINATING, "conditions": merged})
+    endpoint = before.endpoint if _is_routed(world) else None
+    return before.model_copy(
+        update={"phase": InstancePhase.TERMINATING, "endpoint": endpoint, "conditions": merged}
+    )
 
 
 def phase_of(  # noqa: PLR0911 - a ladder with one rung a phase
@@ -133,14 +142,15 @@ def phase_of(  # noqa: PLR0911 - a ladder with one rung a phase
         return InstancePhase.TERMINATING
     if not _is_true(known, InstanceCondition.ACCEPTED):
         return InstancePhase.FAILED
-    if replicas == 0:
+    reason = known[InstanceCondition.READY].reason if InstanceCondition.READY in known else ""
+    # Without its route a stopped instance would answer 404, so that is said first.
+    if replicas == 0 and reason == Reason.STOPPED:
         return InstancePhase.STOPPED
     if _is_true(known, InstanceCondition.READY):
         return InstancePhase.READY
     # Something is wrong, yet somebody gets answers.
     if ready > 0:
         return InstancePhase.DEGRADED
-    reason = known[InstanceCondition.READY].reason if InstanceCondition.READY in known else ""
     if reason in ("", Reason.PENDING):
         return InstancePhase.PENDING
     # What may end without anybody is waited for; only the Deployment's deadline makes it a failure.
@@ -154,7 +164,7 @@ def _conditions(world: InstanceWorld, outcome: Outcome) -> tuple[Condition, ...]
     accepted = _accepted(outcome.fault)
     model = _model_available(world, outcome, accepted, cause)
     route = _route_programmed(world, outcome, accepted)
-    return (accepted, model, route, _ready(accepted, model, route, servers, cause))
+    return (accepted, model, route, _ready(world, accepted, model, route, cause))
 
 
 def _cause(world: InstanceWorld, servers: Servers) -> Cause | None:
@@ -189,9 +199,11 @@ def _model_available(  # noqa: PLR0911 - one rung an answer
     kind = InstanceCondition.MODEL_AVAILABLE
     if not accepted.is_true:
         return _false(kind, Reason.NOT_ACCEPTED, "The order is not accepted.")
+    if outcome.delay is not None:
+        return _false(kind, outcome.delay.reason, outcome.delay.message)
     if cause is not None and cause.of_model:
         return _false(kind, cause.reason, cause.message)
-    if world.servers.ready > 0 or has_weights(world.pods):
+    if (world.servers.ready > 0 and serves_ordered(world)) or has_weights(world.pods):
         return _true(kind, Reason.FETCHED, fetched_text(world))
     if world.servers.wanted == 0:
         message = "No server runs, so the model is not fetched. Set spec.replicas to 1 or more."
@@ -206,10 +218,14 @@ def _model_available(  # noqa: PLR0911 - one rung an answer
     return _false(kind, Reason.FETCH_PENDING, "The fetch of the model has not begun yet.")
 
 
-def _route_programmed(world: InstanceWorld, outcome: Outcome, accepted: Condition) -> Condition:
+def _route_programmed(  # noqa: PLR0911 - one rung an answer
+    world: InstanceWorld, outcome: Outcome, accepted: Condition
+) -> Condition:
     kind = InstanceCondition.ROUTE_PROGRAMMED
     if not accepted.is_true:
         return _false(kind, Reason.NOT_ACCEPTED, "The order is not accepted.")
+    if outcome.delay is not None:
+        return _false(kind, outcome.delay.reason, outcome.delay.message)
     if outcome.refusal:
         return _false(kind, Reason.WRITE_REFUSED, outcome.refusal)
     if not world.edge.traefik_defined:
@@ -223,55 +239,47 @@ def _route_programmed(world: InstanceWorld, outcome: Outcome, accepted: Conditio
     if chain not in world.edge.middlewares:
         message = f"The shared middleware {chain} does not exist yet; the operator is creating it."
         return _false(kind, Reason.MIDDLEWARES_MISSING, message)
+    if not _is_routed(world):
+        return _false(kind, Reason.PENDING, "The route was not written yet.")
     return _true(kind, Reason.PROGRAMMED, "Service, middlewares and Ingress are in place.")
 
 
 def _ready(  # noqa: PLR0911 - one rung an answer
+    world: InstanceWorld,
     accepted: Condition,
     model: Condition,
     route: Condition,
-    servers: Servers,
     cause: Cause | None,
 ) -> Condition:
-    kind = InstanceCondition.READY
+    kind, servers = InstanceCondition.READY, world.servers
     if not accepted.is_true:
         return _false(kind, Reason.NOT_ACCEPTED, "The order is not accepted.")
+    if not route.is_true:
+        return _false(kind, route.reason, route.message)
     if servers.wanted == 0:
         message = "The instance is stopped. Set spec.replicas to 1 or more to start it."
         return _false(kind, Reason.STOPPED, message)
-    if not route.is_true:
-        return _false(kind, route.reason, route.message)
     if not servers.applied:
         return _false(kind, Reason.PENDING, "Nothing was applied yet.")
     # A cause outweighs the servers that answer: somebody has to act.
     if cause is not None:
-        return _false(kind, cause.reason, cause.message)
+        return _false(kind, cause.reason, f"{cause.message}{meanwhile(world)}")
     count = f"{servers.ready} of {servers.wanted} servers answer"
     if servers.ready == 0:
         reason = Reason.STARTING if model.is_true else model.reason
         return _false(kind, reason, f"No server answers yet; {_STAGES[reason]}.")
     if not servers.settled:
-        return _true(kind, Reason.ROLLING, f"{count}; others start or are replaced.")
+        message = f"{count}; others start or are replaced.{meanwhile(world)}"
+        return _true(kind, Reason.ROLLING, message)
     return _true(kind, Reason.READY, f"{count}.")
 
 
-def _served_model(world: InstanceWorld) -> ServedModel | None:
-    if world.model is None:
-        return None
-    digest = world.model.spec.sha256 or recorded_digest(world.model)
-    return ServedModel(name=world.model.metadata.name, sha256=digest)
-
-
-def _is_routed(world: InstanceWorld, seen: Iterable[Condition]) -> bool:
-    """Say whether the endpoint leads, or will lead, to the instance.
-
-    A wrong order does not break a right one that came before, so a route that is there goes on.
-    """
-    accepted = conditions.find(seen, InstanceCondition.ACCEPTED)
-    if accepted is not None and accepted.is_true:
-        return True
+def _is_routed(world: InstanceWorld) -> bool:
+    """Say whether the endpoint leads to the instance."""
     routes = (live for (kind, _), live in world.children.items() if kind is kinds.INGRESS)
-    return any(world.is_ours(route) for route in routes)
+    return any(
+        world.is_ours(route) and not route["metadata"].get("deletionTimestamp") for route in routes
+    )
 
 
 def _ending(kind: str) -> Condition:

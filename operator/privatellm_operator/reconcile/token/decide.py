@@ -1,8 +1,9 @@
 """The decision of a pass: from a gathered world to a plan. Pure, and the whole policy on one screen.
 
 It is level-triggered: nothing is remembered between passes but what the cluster stores, and a plan that was
-carried out leaves a world in which the next decision is to do nothing. Four situations exist: the request
-goes away; something speaks against a key; a key is missing or due; a key is there and is kept in shape.
+carried out leaves a world in which the next decision is to do nothing. Five situations exist: the request
+goes away; its namespace does; something speaks against a key; a key is missing or due; a key is there and
+is kept in shape.
 """
 
 from collections.abc import Iterator
@@ -35,6 +36,9 @@ def decide(world: TokenWorld, policy: TokenPolicy) -> Plan:
     """Return what has to be written now, in order, and when to look again."""
     if world.request.metadata.is_deleting:
         return _let_go(world)
+    if world.namespace_leaves:
+        # Kubernetes comes to the request when the last pod has ended, and a key must not live for so long.
+        return Plan(_remove_all(world))
     match judge(world, policy):
         case Objection() as objection:
             return _object(world, objection)

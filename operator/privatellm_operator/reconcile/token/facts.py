@@ -139,6 +139,7 @@ class TokenWorld:
         now: The time of the pass, aware and in UTC.
         older_siblings: Requests of the namespace that were there before this one; 0 where no limit is set.
         last_used: When a key of the request was last used, as far as the edge said lately.
+        namespace_leaves: Whether the namespace is being deleted with all that is in it.
     """
 
     request: APITokenRequest
@@ -149,3 +150,4 @@ class TokenWorld:
     now: datetime
     older_siblings: int = 0
     last_used: datetime | None = None
+    namespace_leaves: bool = False

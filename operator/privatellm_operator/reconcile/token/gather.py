@@ -57,7 +57,7 @@ class TokenGatherer:
             return None
         request = APITokenRequest.parse(manifest)
         known = self._picture(request, now)
-        if request.metadata.is_deleting:
+        if request.metadata.is_deleting or known.namespace_leaves:
             return known
         known = replace(known, instance=await self._instance(request))
         if isinstance(known.secret, OwnSecret) and known.secret.held_key_id:
@@ -84,6 +84,7 @@ class TokenGatherer:
             now=now,
             older_siblings=self._older_siblings(request),
             last_used=self._usage.of(verifiers, now),
+            namespace_leaves=self._world.namespace_leaves(metadata.namespace),
         )
 
     def _older_siblings(self, request: APITokenRequest) -> int:
