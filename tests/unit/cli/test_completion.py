@@ -8,7 +8,7 @@ import typer
 import yaml
 
 from privatellm_cli import main as cli
-from privatellm_cli import pod_logs, reference
+from privatellm_cli import plugin_completion, pod_logs, reference
 from privatellm_cli.application import application
 from privatellm_local.paths import StatePaths
 from privatellm_operator.render.deployment import SERVER
@@ -114,6 +114,27 @@ def test_the_components_are_those_of_the_state_directory(ask: Ask, tmp_path: Pat
 
     assert ask("logs", "--state", str(tmp_path), "--component", "") == ["etcd", "traefik"]
     assert ask("logs", "--state", str(tmp_path / "absent"), "--component", "") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        pytest.param(("list", "-o", "j"), "json\n:4\n", id="offers, and no files beside them"),
+        pytest.param(("list", "--kubeconfig", ""), ":0\n", id="left to the shell"),
+    ],
+)
+def test_the_kubectl_plugin_answers_as_kubectl_asks(
+    words: tuple[str, ...],
+    answer: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One offer a line, and what the shell shall do where there is none."""
+    for variable in ("_PRIVATELLM_COMPLETE", "COMP_WORDS", "COMP_CWORD"):
+        monkeypatch.setenv(variable, "")
+
+    assert plugin_completion.main(words) == 0
+    assert capsys.readouterr().out == answer
 
 
 @pytest.mark.usefixtures("kubeconfig")
