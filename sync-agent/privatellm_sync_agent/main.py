@@ -12,15 +12,14 @@ import structlog
 from typing_extensions import override
 
 from privatellm.errors import InvalidInputError, KubernetesError, PrivateLLMError
-from privatellm.kube import KubeClient
 from privatellm.kube.credentials import Credentials, load_credentials
 from privatellm.kube.lease import Lease, LeaseLostError, LeaseSettings
 from privatellm.telemetry.logs import configure_logging
-from privatellm.telemetry.passes import NotingClient
 from privatellm.telemetry.tracing import SpanSink, open_sink
 from privatellm_sync_agent import flags as command_line
 from privatellm_sync_agent import listeners
 from privatellm_sync_agent.agent import Agent, AgentSettings
+from privatellm_sync_agent.fence import FencedClient
 from privatellm_sync_agent.flags import Flags
 from privatellm_sync_agent.kcp.home import find_home
 from privatellm_sync_agent.listeners import Readiness
@@ -76,12 +75,11 @@ async def run(flags: Flags, spans: SpanSink | None = None) -> None:
         PrivateLLMError: when the flags do not fit the world, or somebody else leads now.
     """
     async with (
-        NotingClient(await _service_credentials(flags)) as service,
-        await NotingClient.connect(flags.kcp_kubeconfig) as kcp,
+        FencedClient(await _service_credentials(flags)) as service,
+        await FencedClient.connect(flags.kcp_kubeconfig) as kcp,
     ):
-        home = await find_home(kcp, flags.endpoint_slice)
-        settings = AgentSettings(flags.agent_name, flags.selector, flags.disabled, flags.provided)
-        agent = Agent(settings, service=service, kcp=kcp, home=home, spans=spans)
+        lease = Lease(service, _lease_settings(flags)) if flags.leader_election else None
+        agent = await _agent(flags, service, kcp, lease, spans)
         readiness = Readiness(agent)
         async with (
             listeners.probes(flags.health, readiness),
@@ -89,15 +87,29 @@ async def run(flags: Flags, spans: SpanSink | None = None) -> None:
                 flags.metrics, registry_of(agent, lambda: readiness.state == "leading")
             ),
         ):
-            await _lead(flags, service, agent, readiness)
+            await _lead(lease, agent, readiness)
 
 
-async def _lead(flags: Flags, service: KubeClient, agent: Agent, readiness: Readiness) -> None:
-    if not flags.leader_election:
+async def _agent(
+    flags: Flags,
+    service: FencedClient,
+    kcp: FencedClient,
+    lease: Lease | None,
+    spans: SpanSink | None,
+) -> Agent:
+    """Return the agent, behind a fence where there is a Lease, which itself is renewed in front of it."""
+    if lease is not None:
+        service, kcp = service.behind(lease.is_certain), kcp.behind(lease.is_certain)
+    home = await find_home(kcp, flags.endpoint_slice)
+    settings = AgentSettings(flags.agent_name, flags.selector, flags.disabled, flags.provided)
+    return Agent(settings, service=service, kcp=kcp, home=home, spans=spans)
+
+
+async def _lead(lease: Lease | None, agent: Agent, readiness: Readiness) -> None:
+    if lease is None:
         readiness.state = "leading"
         await agent.run()
         return
-    lease = Lease(service, _lease_settings(flags))
     readiness.state = "standby"
     await lease.acquire()
     readiness.state = "leading"

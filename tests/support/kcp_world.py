@@ -356,6 +356,18 @@ async def install(client: KubeClient, crd: Manifest) -> None:
         return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
     await eventually(established, what=f"the definition {crd['metadata']['name']}")
+    spec = crd["spec"]
+    path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+
+    async def served() -> bool:
+        # Right after it is established, the API server may still ask for patience.
+        try:
+            await client.request("GET", path, query={"limit": "1"})
+        except KubernetesError:
+            return False
+        return True
+
+    await eventually(served, what=path)
 
 
 __all__ = [

@@ -5,9 +5,9 @@ is measured by the waiter's own monotonic clock, so clocks need not agree. Every
 version it was decided on, so of two takers one loses.
 
 A holder that cannot reach the API server cannot write anything else there either, so it keeps its work and
-pauses: it may go on when the Lease is still its own, and must end when somebody else has taken it. Nothing
-here protects a process that was suspended in the middle of a write; server-side apply by a later leader
-repairs what that one leaves.
+pauses: it may go on when the Lease is still its own, and must end when somebody else has taken it. Who
+was suspended can ask :meth:`Lease.is_certain` before each write. Nothing here protects a process that was
+suspended between that question and the write; a later leader repairs what that one leaves.
 """
 
 import asyncio
@@ -74,6 +74,11 @@ class Lease:
         self._settings = settings
         self._clock = clock
         self._seen: tuple[str, float] = ("", 0.0)
+        self._certain_until = float("-inf")
+
+    def is_certain(self) -> bool:
+        """Return whether nobody else can have taken the Lease yet, by our clock and without a request."""
+        return self._clock() < self._certain_until
 
     async def acquire(self) -> None:
         """Wait until the Lease is ours; an API server that does not answer is waited for."""
@@ -120,6 +125,7 @@ class Lease:
 
     async def release(self) -> None:
         """Let the next candidate take over at once, if the Lease is ours."""
+        self._certain_until = float("-inf")
         lease = await self._read()
         if lease is None or _holder(lease) != self._settings.identity:
             return
@@ -131,6 +137,8 @@ class Lease:
 
     async def _try(self) -> bool:
         """Renew or take the Lease when that is allowed, and say whether it is ours."""
+        # Others count from when they saw the write, so counting from before it is on the safe side.
+        began = self._clock()
         lease = await self._read()
         if lease is not None and not self._is_free(lease):
             return False
@@ -138,6 +146,7 @@ class Lease:
             await self._write(lease, holder=self._settings.identity)
         except (AlreadyExistsError, ConflictError):
             return False
+        self._certain_until = began + self._settings.duration
         return True
 
     def _is_free(self, lease: Manifest) -> bool:

@@ -21,6 +21,7 @@ from privatellm_sync_agent.projection.definitions import ProjectionError
 from privatellm_sync_agent.projection.exports import Published
 from privatellm_sync_agent.projection.schemas import schema_of
 from privatellm_sync_agent.published import spec as specs
+from privatellm_sync_agent.published.deletion import waits_for_others
 from privatellm_sync_agent.published.onboarding import Grant, grants_of
 from privatellm_sync_agent.published.refusals import refusals
 from privatellm_sync_agent.published.spec import PUBLISHED_RESOURCE, PublishedResourceSpec, Scope
@@ -46,6 +47,7 @@ class Wish:
     spec: PublishedResourceSpec
     guards: dict[str, Guard]
     grants: tuple[Grant, ...]
+    waits_for_others: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ class Publisher:
             has_status="status" in (version.get("subresources") or {}),
             related=await self._related(spec, wish.guards),
             grants=wish.grants,
+            waits_for_others=wish.waits_for_others,
         )
         return Outcome(published, publication)
 
@@ -210,7 +213,12 @@ def definition_names(crd: Manifest) -> Manifest:
 
 def _judged(manifest: Manifest) -> Wish:
     try:
-        wish = Wish(specs.parse(manifest), guards_of(manifest), grants_of(manifest))
+        wish = Wish(
+            spec=specs.parse(manifest),
+            guards=guards_of(manifest),
+            grants=grants_of(manifest),
+            waits_for_others=waits_for_others(manifest),
+        )
     except InvalidObjectError as error:
         raise RefusedError(Verdict.INVALID, str(error)) from error
     if reasons := refusals(wish.spec):

@@ -1,6 +1,7 @@
 """What a copy shall look like. Pure: the customer's object in, the copy's content out."""
 
 import secrets
+from collections.abc import Iterable
 from typing import Any
 
 from privatellm.kube import Manifest
@@ -10,6 +11,7 @@ from privatellm_sync_agent.objects import metadata
 from privatellm_sync_agent.objects.merge import Drift, Patch, three_way, without_nulls
 from privatellm_sync_agent.objects.ownership import MEMORY
 from privatellm_sync_agent.objects.state import Memory
+from privatellm_sync_agent.published.mutations import Mutation
 
 SUBRESOURCES = frozenset({"status"})
 
@@ -26,7 +28,9 @@ def content_for_copy(
     return mutated_content(remote, publication.spec.mutation.spec, local)
 
 
-def mutated_content(source: Manifest, rules: Any, other: Manifest | None) -> Manifest:
+def mutated_content(
+    source: Manifest, rules: Iterable[Mutation], other: Manifest | None
+) -> Manifest:
     """Return the content of an object after filtering its metadata and applying mutations."""
     content = metadata.content_of(source, SUBRESOURCES)
     names = {
@@ -43,9 +47,9 @@ def mutated_content(source: Manifest, rules: Any, other: Manifest | None) -> Man
     return cleaned
 
 
-def status_for_remote(publication: Publication, local: Manifest, remote: Manifest) -> Any:
-    """Return the status that goes up, or ``None`` while the copy has none."""
-    return mutated(local, publication.spec.mutation.status, remote).get("status")
+def status_of(source: Manifest, rules: Iterable[Mutation], other: Manifest) -> Any:
+    """Return the status that travels from an object to its counterpart, or ``None`` while it has none."""
+    return mutated(source, rules, other).get("status")
 
 
 def new_copy(content: Manifest, labels: dict[str, str], annotations: dict[str, str]) -> Manifest:

@@ -7,16 +7,16 @@ original that vanishes, or that is not admitted any more, takes its copy with it
 changed (a Secret's type, ``immutable``) are replaced when they are ours.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import structlog
 
 from privatellm.errors import ForbiddenError, InvalidInputError, NotFoundError, RejectedError
-from privatellm.kube import KubeClient, Manifest
+from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm.kube.kinds import Kind
 from privatellm_sync_agent.engine import content as contents
-from privatellm_sync_agent.engine import finalizers
+from privatellm_sync_agent.engine import finalizers, notes, reporting
 from privatellm_sync_agent.engine.events import Reason
 from privatellm_sync_agent.engine.onboarding import ensure_namespace
 from privatellm_sync_agent.engine.publication import RelatedRule
@@ -28,14 +28,15 @@ from privatellm_sync_agent.objects.ownership import (
     CLUSTER,
     COPY,
     COPY_OF,
-    RELATED_PREFIX,
+    NAME,
+    NAMESPACE,
     marked_as_copy,
 )
 from privatellm_sync_agent.objects.selectors import LabelSelector
 from privatellm_sync_agent.published.related import Origin
 from privatellm_sync_agent.related import names
 from privatellm_sync_agent.related.guards import is_owned, kind_of
-from privatellm_sync_agent.related.names import Pair, Place
+from privatellm_sync_agent.related.names import Pair, Place, Primaries
 
 log = structlog.get_logger(__name__)
 
@@ -102,18 +103,39 @@ class Carrier:
         # Without a copy the other side is unknown, which matters to nobody who only looks for originals.
         local = work.local or work.remote
         primaries = names.Primaries(work.remote, local, work.identity.cluster, work.cluster_path)
-        originals: Iterable[Manifest] = ()
-        places = names.namespaces(spec, primaries)
-        if spec.object.selector and places:
-            originals = await self._selected(
-                names.selector_of(spec.object.selector, primaries), places
+        places = await self._namespaces(primaries)
+        originals: list[Manifest] = []
+        if spec.object.selector:
+            wanted = names.selector_of(spec.object.selector, primaries)
+            for origin, _destination in places:
+                originals += await self._selected(self.rule.origin, wanted, origin)
+        return names.pairs(spec, primaries, places, originals)
+
+    async def _namespaces(self, primaries: Primaries) -> list[tuple[str, str]]:
+        rule, selected = self.rule.spec.object.namespace, list[Manifest]()
+        if rule and rule.selector:
+            selected = await self._selected(
+                kinds.NAMESPACE, names.selector_of(rule.selector, primaries)
             )
-        return names.pairs(spec, primaries, originals)
+        places = names.namespaces(self.rule.spec, primaries, selected)
+        own = primaries.local["metadata"].get("namespace")
+        return [
+            place
+            for place in places
+            if (local := place[not self.upward]) == own
+            or not await self._is_anothers_namespace(local)
+        ]
+
+    async def _is_anothers_namespace(self, name: str) -> bool:
+        """Return whether a local namespace was made for another workspace, whatever a rule says of it."""
+        found = await self.work.service.get(kinds.NAMESPACE, name) or {"metadata": {}}
+        cluster = (found["metadata"].get("labels") or {}).get(CLUSTER)
+        return cluster not in (None, self.work.identity.cluster)
 
     async def _selected(
-        self, selector: LabelSelector, places: tuple[str, str]
-    ) -> Iterable[Manifest]:
-        listing = await self.source.list(self.rule.origin, places[0])
+        self, kind: Kind, selector: LabelSelector, namespace: str | None = None
+    ) -> list[Manifest]:
+        listing = await self.source.list(kind, namespace, labels=selector.preselection())
         return [item for item in listing.items if selector.matches(item["metadata"].get("labels"))]
 
     def _note_uses(self, pairs: Iterable[Pair]) -> None:
@@ -133,9 +155,7 @@ class Carrier:
         if not self.upward:
             if "deletionTimestamp" in original["metadata"]:
                 await self._remove_at(pair.destination)
-                await finalizers.release(
-                    self.source, self.rule.origin, original, self.work.publication.agent
-                )
+                await self._release_original(pair.origin)
                 return False
             await finalizers.add(
                 self.source, self.rule.origin, original, self.work.publication.agent
@@ -175,47 +195,62 @@ class Carrier:
         wanted = contents.mutated_content(narrowed, self.rule.spec.mutation.spec, None)
         copy = await self.target.get(self.rule.destination, place.name, place.namespace)
         if copy is None:
-            await self._create(wanted, place)
-            return True
-        if not marked_as_copy(copy, self.mark) and not self._was_upstreams(copy, place):
+            copy = await self._create(wanted, original, place)
+        elif not marked_as_copy(copy, self.mark) and not self._was_upstreams(copy, place):
             self._tell_conflict(place)
             return False
-        if "deletionTimestamp" not in copy["metadata"]:
-            await self._update(wanted, copy, place)
+        elif "deletionTimestamp" not in copy["metadata"]:
+            copy = await self._update(wanted, original, copy, place)
+        await self._carry_status(original, copy)
         return True
 
-    async def _create(self, wanted: Manifest, place: Place) -> None:
+    async def _carry_status(self, original: Manifest, copy: Manifest) -> None:
+        """Carry the status the way of the object if the rule says so, and else up to an original there."""
+        rules = self.rule.spec.mutation.status
+        if self.rule.spec.sync_status:
+            status = contents.status_of(original, rules, copy)
+            await reporting.write_status(
+                self.work, self.target, self.rule.destination, copy, status
+            )
+        elif not self.upward:
+            status = contents.status_of(copy, rules, original)
+            await reporting.write_status(self.work, self.source, self.rule.origin, original, status)
+
+    async def _create(self, wanted: Manifest, original: Manifest, place: Place) -> Manifest:
         kind = self.rule.destination
-        body = contents.new_copy(wanted, self._labels(), {})
+        body = contents.new_copy(wanted, self._labels(), self._origin_of(original))
         body |= {"apiVersion": kind.api_version, "kind": kind.name}
         body["metadata"] |= {"name": place.name} | (
             {"namespace": place.namespace} if kind.namespaced else {}
         )
         try:
-            await self.target.create(kind, body)
+            return await self.target.create(kind, body)
         except NotFoundError:
             if not self.rule.spec.object.namespace:
                 raise
             await ensure_namespace(self.target, place.namespace, self._namespace_labels())
-            await self.target.create(kind, body)
+        return await self.target.create(kind, body)
 
-    async def _update(self, wanted: Manifest, copy: Manifest, place: Place) -> None:
+    async def _update(
+        self, wanted: Manifest, original: Manifest, copy: Manifest, place: Place
+    ) -> Manifest:
         # Credentials must not drift in a workspace; below, operators may add what they need.
         drift = Drift.REPAIR if self.upward else Drift.KEEP
-        patch = contents.update_of(wanted, copy, self._labels(), {}, drift)
+        marks = self._labels(), self._origin_of(original)
+        patch = contents.update_of(wanted, copy, *marks, drift)
         if not patch:
-            return
+            return copy
         uid = copy["metadata"]["uid"]
         guarded = patch | {"metadata": (patch.get("metadata") or {}) | {"uid": uid}}
         kind = self.rule.destination
         try:
-            await self.target.patch(kind, place.name, place.namespace, guarded)
+            return await self.target.patch(kind, place.name, place.namespace, guarded)
         except RejectedError as error:
             if not marked_as_copy(copy, self.mark):
                 raise
             log.info("copy replaced, because it cannot be changed", error=str(error))
             await self.target.delete(kind, place.name, place.namespace, uid=uid)
-            await self._create(wanted, place)
+        return await self._create(wanted, original, place)
 
     async def _remove_all(self, keep: set[Place]) -> None:
         """Remove the live copies of this rule, wherever they are, except those to keep."""
@@ -228,10 +263,17 @@ class Carrier:
                 await self._remove(copy)
 
     def _may_have_copies(self, keep: set[Place]) -> bool:
-        # While the object is alive its annotation tells; when it ends every copy is looked for.
+        # While the object is alive notes tell; when it ends every copy is looked for.
         if self.work.is_deleting:
             return True
-        return bool(_noted(self.work.remote, self.rule.spec.identifier).keys() - keep)
+        if self.upward:
+            return bool(notes.places(self.work.remote, self.rule.spec.identifier).keys() - keep)
+        used = self.work.world.uses.of(self.work.identity)
+        kind = self.rule.destination
+        return used is None or any(
+            kind == of and not one.cluster and Place(one.namespace, one.name) not in keep
+            for of, one in used
+        )
 
     async def _remove_at(self, place: Place) -> None:
         copy = await self.target.get(self.rule.destination, place.name, place.namespace)
@@ -242,10 +284,13 @@ class Carrier:
 
     async def _remove(self, copy: Manifest) -> None:
         metadata = copy["metadata"]
-        if "deletionTimestamp" in metadata:
-            return
-        kind, uid = self.rule.destination, metadata["uid"]
-        await self.target.delete(kind, metadata["name"], metadata.get("namespace"), uid=uid)
+        annotations = metadata.get("annotations") or {}
+        # The original first: without the copy nobody would know any more that it waits for us.
+        if not self.upward and NAME in annotations:
+            await self._release_original(Place(annotations.get(NAMESPACE, ""), annotations[NAME]))
+        if "deletionTimestamp" not in metadata:
+            kind, uid = self.rule.destination, metadata["uid"]
+            await self.target.delete(kind, metadata["name"], metadata.get("namespace"), uid=uid)
 
     async def _release_original(self, place: Place) -> None:
         live = await self.source.get(self.rule.origin, place.name, place.namespace)
@@ -256,11 +301,17 @@ class Carrier:
 
     def _was_upstreams(self, copy: Manifest, place: Place) -> bool:
         labelled = COPY_OF in (copy["metadata"].get("labels") or {})
-        noted = _noted(self.work.remote, self.rule.spec.identifier)
+        noted = notes.places(self.work.remote, self.rule.spec.identifier)
         return self.upward and not labelled and noted.get(place) == ""
 
     def _labels(self) -> dict[str, str]:
         return {COPY: "true", COPY_OF: self.mark}
+
+    def _origin_of(self, original: Manifest) -> dict[str, str]:
+        """Return what tells in the service cluster whose original is to be let go when its copy goes."""
+        metadata = original["metadata"]
+        known = {NAME: metadata["name"], NAMESPACE: metadata.get("namespace", "")}
+        return {} if self.upward else {key: value for key, value in known.items() if value}
 
     def _namespace_labels(self) -> dict[str, str]:
         if self.upward:
@@ -287,10 +338,11 @@ async def carry_related(work: Work) -> Verdict:
             places = await Carrier(work, rule).carry()
         except InvalidInputError as error:
             failure = error  # A rule that does not fit this object does not hold up the others.
+            work.uses |= work.world.uses.of(work.identity) or frozenset()
             continue
-        noted |= _annotations(rule, places, work.owner.copy_mark(rule.spec.identifier))
+        noted |= notes.of_rule(rule, places, work.owner.copy_mark(rule.spec.identifier))
     work.world.uses.note(work.identity, work.uses)
-    await _note(work, noted)
+    await notes.write(work, noted)
     if failure is not None:
         raise failure
     return None
@@ -304,71 +356,3 @@ async def release_all(work: Work) -> None:
         except InvalidInputError as error:
             # A rule that never fitted has made nothing, and must not keep the object for ever.
             log.warning("related rule does not fit", object=str(work.identity), error=str(error))
-
-
-async def _note(work: Work, wanted: dict[str, str]) -> None:
-    identifiers = {
-        rule.spec.identifier for rule in work.publication.related if _has_copies_up(rule)
-    }
-    metadata = work.remote["metadata"]
-    annotations = metadata.get("annotations") or {}
-    # Upstream's notes stay until ours take their place: a copy of its making is known by nothing else.
-    stale = [
-        key
-        for key, text in annotations.items()
-        if _identifier(key) in identifiers and key not in wanted and '"copyOf"' in text
-    ]
-    changed = {key: text for key, text in wanted.items() if annotations.get(key) != text}
-    if not stale and not changed:
-        return
-    body = {"metadata": {"uid": metadata["uid"], "annotations": changed | dict.fromkeys(stale)}}
-    work.remote = await work.workspace.patch(
-        work.publication.remote, metadata["name"], metadata.get("namespace"), body
-    )
-
-
-def _has_copies_up(rule: RelatedRule) -> bool:
-    return rule.spec.origin is Origin.SERVICE
-
-
-def _annotations(rule: RelatedRule, places: tuple[Place, ...], mark: str) -> dict[str, str]:
-    if not _has_copies_up(rule):
-        return {}
-    kind = rule.destination
-    return {
-        f"{RELATED_PREFIX}{rule.spec.identifier}.{index}": json.dumps(
-            {
-                "namespace": place.namespace,
-                "name": place.name,
-                "apiVersion": kind.api_version,
-                "kind": kind.name,
-                "copyOf": mark,
-            },
-            separators=(",", ":"),
-        )
-        for index, place in enumerate(places)
-    }
-
-
-def _identifier(annotation: str) -> str:
-    if not annotation.startswith(RELATED_PREFIX):
-        return ""
-    return annotation.removeprefix(RELATED_PREFIX).rpartition(".")[0]
-
-
-def _noted(remote: Manifest, identifier: str) -> dict[Place, str]:
-    """Return the places that the object's annotations name, with the mark that ours have.
-
-    Customers may have written anything there, which can only concern their own objects.
-    """
-    found: dict[Place, str] = {}
-    for key, text in (remote["metadata"].get("annotations") or {}).items():
-        if _identifier(key) != identifier:
-            continue
-        try:
-            value = json.loads(text)
-            place = Place(str(value.get("namespace", "")), str(value["name"]))
-            found[place] = str(value.get("copyOf", ""))
-        except (ValueError, KeyError, AttributeError, TypeError):
-            continue
-    return found

@@ -8,6 +8,7 @@ from privatellm.kube import Manifest
 from privatellm_sync_agent.engine import copies, finalizers
 from privatellm_sync_agent.engine.events import Reason
 from privatellm_sync_agent.engine.work import Done, Verdict, Work
+from privatellm_sync_agent.published.deletion import propagation_of
 
 LOOK_AGAIN_SECONDS = 10.0
 """The copy's disappearance is an event; this covers one that was missed."""
@@ -19,6 +20,9 @@ async def finish_deletion(work: Work) -> Verdict:
         return None
     if not finalizers.held_by_us(work):
         return Done()
+    if work.publication.waits_for_others and finalizers.held_by_others(work):
+        # Meanwhile the copy is kept up to date, but it is not made anew.
+        return Done() if work.local is None else None
     live = await _live_remote(work)
     if live is None:
         return Done()
@@ -54,7 +58,9 @@ async def _delete_copies(work: Work) -> bool:
         kind = work.publication.local
         if "deletionTimestamp" not in metadata:
             work.tell(Reason.CLEANUP, "The provider is removing what it made for this object.")
-            await work.service.delete(kind, name, namespace, uid=uid, propagation="Background")
+            await work.service.delete(
+                kind, name, namespace, uid=uid, propagation=propagation_of(work.remote)
+            )
         left = left or await work.service.get(kind, name, namespace) is not None
     return left
 

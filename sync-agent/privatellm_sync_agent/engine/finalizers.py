@@ -18,11 +18,16 @@ def held_by_us(work: Work) -> bool:
     return ours in found or (LEGACY_FINALIZER in found and _is_inherited(work.local))
 
 
+def held_by_others(work: Work) -> bool:
+    """Return whether somebody protects the object who is no agent of this kind: those would wait for us."""
+    return any(not name.startswith(LEGACY_FINALIZER) for name in _finalizers(work.remote))
+
+
 async def ensure(work: Work) -> Verdict:
     """Put our finalizer on the object before anything is made for it."""
     found = _finalizers(work.remote)
     ours = finalizer_of(work.publication.agent)
-    if ours in found:
+    if ours in found or work.is_deleting:  # Nobody can join a deletion that has begun.
         return None
     replaced = {LEGACY_FINALIZER} if _is_inherited(work.local) else set()
     wanted = [*(name for name in found if name not in replaced), ours]

@@ -32,6 +32,7 @@ class Publication:
         has_status: Whether status is a subresource there.
         related: The rules for related objects.
         grants: What is granted in each local namespace that the agent makes.
+        waits_for_others: Whether a copy outlives the deletion of an object that others' finalizers protect.
     """
 
     name: str
@@ -42,3 +43,4 @@ class Publication:
     has_status: bool
     related: tuple[RelatedRule, ...] = ()
     grants: tuple[Grant, ...] = ()
+    waits_for_others: bool = False

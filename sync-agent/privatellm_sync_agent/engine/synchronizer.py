@@ -144,8 +144,8 @@ class Synchronizer:
         copies = Informer(
             service, publication.local, self.world.copies, self._copy_changed, labels=labels
         )
-        watched = [rule for rule in publication.related if _watched_in_service(rule)]
-        return [copies, *(self._originals_in_service(rule) for rule in watched)]
+        related = [rule for rule in publication.related if _followed_in_service(rule)]
+        return [copies, *(self._related_in_service(rule) for rule in related)]
 
     def _informers_of(self, endpoint: Endpoint) -> list[Informer]:
         publication, wildcard = self.publication, endpoint.wildcard()
@@ -162,13 +162,18 @@ class Synchronizer:
             found.append(Informer(wildcard, LOGICAL_CLUSTER, store, self._workspace_changed))
         return found
 
-    def _originals_in_service(self, rule: RelatedRule) -> Informer:
+    def _related_in_service(self, rule: RelatedRule) -> Informer:
+        """Follow originals in the service cluster, or our own copies there."""
+
         def changed(before: Manifest | None, after: Manifest | None) -> None:
             self._related_changed(rule, before, after, cluster="")
 
+        up = rule.spec.origin is Origin.SERVICE
+        kind, labels = (
+            (rule.origin, _service_selector(rule)) if up else (rule.destination, f"{COPY}=true")
+        )
         store = Store(trim=metadata_only)
-        labels = _service_selector(rule)
-        return Informer(self.world.service, rule.origin, store, changed, labels=labels)
+        return Informer(self.world.service, kind, store, changed, labels=labels)
 
     def _related_in_kcp(self, rule: RelatedRule, endpoint: Endpoint) -> Informer:
         """Follow originals in the workspaces, or our own copies there."""
@@ -248,8 +253,8 @@ class Synchronizer:
                 self.queue.add(Identity.of(primary))
 
 
-def _watched_in_service(rule: RelatedRule) -> bool:
-    return rule.spec.origin is Origin.SERVICE and rule.spec.watch is not None
+def _followed_in_service(rule: RelatedRule) -> bool:
+    return rule.spec.origin is Origin.KCP or rule.spec.watch is not None
 
 
 def _service_selector(rule: RelatedRule) -> str:

@@ -94,10 +94,13 @@ class Uses:
             users.discard(user)
             if not users:
                 del self._used_by[one]
-        if wanted := frozenset(used):
-            self._uses[user] = wanted
+        wanted = self._uses[user] = frozenset(used)
         for one in wanted:
             self._used_by.setdefault(one, set()).add(user)
+
+    def of(self, user: Identity) -> frozenset[Used] | None:
+        """Return what an object uses; ``None`` while nothing was recorded of it since the start."""
+        return self._uses.get(user)
 
     def users_of(self, used: Used) -> tuple[Identity, ...]:
         """Return the objects that use a related one."""

@@ -8,7 +8,7 @@ from privatellm_sync_agent.mutation import paths
 from privatellm_sync_agent.naming.hashes import go_replace
 from privatellm_sync_agent.published.mutations import Mutation, RegexMutation, TemplateMutation
 from privatellm_sync_agent.templates import Template
-from privatellm_sync_agent.templates.functions import text_of
+from privatellm_sync_agent.templates.values import text_of
 
 
 def mutated(manifest: Manifest, rules: Iterable[Mutation], other: Manifest | None) -> Manifest:

@@ -25,9 +25,20 @@ def go_replace(pattern: str, replacement: str, text: str) -> str:
         ValueError: when the pattern cannot be compiled or the replacement names no group of it.
     """
     try:
-        compiled = re.compile(pattern.replace(r"\z", r"\Z"))
-        return compiled.sub(lambda match: _expanded(match, replacement), text)
-    except (re.error, IndexError) as error:
+        return compiled(pattern).sub(lambda match: _expanded(match, replacement), text)
+    except IndexError as error:
+        raise ValueError(f"the expression {pattern!r} cannot be used: {error}") from error
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return a regular expression in Go's syntax, ready to be used.
+
+    Raises:
+        ValueError: when it cannot be read.
+    """
+    try:
+        return re.compile(pattern.replace(r"\z", r"\Z"))
+    except re.error as error:
         raise ValueError(f"the expression {pattern!r} cannot be used: {error}") from error
 
 

@@ -1,5 +1,6 @@
 """Label selectors, matched as Kubernetes matches them and written as a query writes them."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 
@@ -49,6 +50,10 @@ class Requirement(SpecModel):
                 return f"!{self.key}"
 
 
+_KEY = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?")
+_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+
+
 class LabelSelector(SpecModel):
     """``matchLabels`` and ``matchExpressions``; an empty selector matches everything."""
 
@@ -61,6 +66,18 @@ class LabelSelector(SpecModel):
         return all(found.get(key) == value for key, value in self.match_labels.items()) and all(
             requirement.matches(found) for requirement in self.match_expressions
         )
+
+    def preselection(self) -> str:
+        """Return a ``labelSelector`` parameter that leaves out nothing that matches.
+
+        Rendered templates may hold what no label can be; such a selector is for :meth:`matches` alone, as
+        a comma in a value would change what a query asks for.
+        """
+        required = self.match_expressions
+        keys = (*self.match_labels, *(one.key for one in required))
+        values = (*self.match_labels.values(), *(value for one in required for value in one.values))
+        is_legal = all(map(_KEY.fullmatch, keys)) and all(map(_VALUE.fullmatch, values))
+        return self.query() if is_legal else ""
 
     def query(self) -> str:
         """Return the selector as a ``labelSelector`` parameter; empty when it selects everything."""

@@ -107,11 +107,14 @@ def _claims_of(spec: PublishedResourceSpec) -> Iterable[Claim]:
         yield Claim("core.kcp.io", "logicalclusters", "", _READ)
     for related in spec.related:
         group, _, resource = related.kcp_resource
+        namespaces = related.object.namespace
         if related.origin is Origin.KCP:
             yield Claim(group, resource, related.identity_hash, _FINALIZE)
+            if namespaces and namespaces.selector:
+                yield Claim("", "namespaces", "", _READ)
         else:
             yield Claim(group, resource, related.identity_hash, _COPY, only_copies=True)
-            if related.object.namespace:
+            if namespaces:
                 yield Claim("", "namespaces", "", _READ | {"create"})
 
 

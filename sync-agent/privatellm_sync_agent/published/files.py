@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from privatellm.errors import InvalidObjectError
 from privatellm.kube import Manifest
 from privatellm_sync_agent.published import spec as specs
+from privatellm_sync_agent.published.deletion import waits_for_others
 from privatellm_sync_agent.published.model import SpecModel
 from privatellm_sync_agent.published.onboarding import grants_of
 from privatellm_sync_agent.related.guards import guards_of
@@ -84,6 +85,7 @@ def _read(path: Path) -> Manifest:
     specs.parse(manifest)
     guards_of(manifest)
     grants_of(manifest)
+    waits_for_others(manifest)
     return manifest
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from privatellm_sync_agent.mutation import paths
 from privatellm_sync_agent.naming import hashes
 from privatellm_sync_agent.published.mutations import Mutation, Mutations
-from privatellm_sync_agent.published.related import ObjectRule, RelatedResource
+from privatellm_sync_agent.published.related import ObjectRule
 from privatellm_sync_agent.published.spec import PublishedResourceSpec
 from privatellm_sync_agent.templates import Template, TemplateError
 
@@ -53,15 +53,6 @@ def _all_related(spec: PublishedResourceSpec) -> Iterator[str]:
         yield from _rule(f"{place}.object", related.object)
         if related.object.namespace:
             yield from _rule(f"{place}.object.namespace", related.object.namespace)
-        yield from _unsupported(place, related)
-
-
-def _unsupported(place: str, related: RelatedResource) -> Iterator[str]:
-    if related.sync_status:
-        yield f"{place}.syncStatus is not supported: remove it, the object itself is synced."
-    namespace = related.object.namespace
-    if namespace and namespace.selector:
-        yield f"{place}.object.namespace.selector is not supported; use reference or template."
 
 
 def _rule(place: str, rule: ObjectRule) -> Iterator[str]:

@@ -24,11 +24,11 @@ from privatellm_sync_agent.published.related import (
     Selector,
 )
 from privatellm_sync_agent.templates import Template
-from privatellm_sync_agent.templates.functions import text_of
+from privatellm_sync_agent.templates.values import text_of
 
 
 class ResolutionError(InvalidInputError):
-    """Both sides do not lead to the same number of related objects, or a namespace is missing."""
+    """Both sides name different numbers of related objects, or a place is missing or given twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +77,42 @@ def destination_side(related: RelatedResource) -> Origin:
     return Origin.KCP if related.origin is Origin.SERVICE else Origin.SERVICE
 
 
-def namespaces(related: RelatedResource, primaries: Primaries) -> tuple[str, str] | None:
-    """Return the namespaces of originals and copies; ``None`` while one is not known yet.
+def namespaces(
+    related: RelatedResource, primaries: Primaries, selected: Iterable[Manifest] = ()
+) -> tuple[tuple[str, str], ...]:
+    """Return the namespaces of originals, each with that of its copies; none while they are not known yet.
+
+    Args:
+        related: The rule.
+        primaries: The published object on both sides.
+        selected: The namespaces that :func:`selector_of` selected on the origin's side, when the rule for
+            namespaces has a selector.
 
     Raises:
         ResolutionError: when a primary without a namespace needs a rule for them.
     """
-    found = [
-        _namespace(related.object.namespace, primaries, side)
-        for side in (related.origin, destination_side(related))
-    ]
-    origin, destination = found
-    return (origin, destination) if origin and destination else None
+    rule = related.object.namespace
+    if rule is None:
+        here, there = primaries.on(related.origin), primaries.on(destination_side(related))
+        found = [(_own_namespace(here), _own_namespace(there))]
+    else:
+        found = _mapped(rule, related, primaries, selected)
+    checked = ((checked_namespace(here), checked_namespace(there)) for here, there in found)
+    return tuple(sorted(set(checked)))
 
 
 def pairs(
-    related: RelatedResource, primaries: Primaries, originals: Iterable[Manifest] = ()
+    related: RelatedResource,
+    primaries: Primaries,
+    places: Iterable[tuple[str, str]],
+    originals: Iterable[Manifest] = (),
 ) -> tuple[Pair, ...]:
     """Return the related objects in a stable order; none while they are not known yet.
 
     Args:
         related: The rule.
         primaries: The published object on both sides.
+        places: What :func:`namespaces` returned, or less.
         originals: What :func:`selector_of` selected, when the rule has a selector.
 
     Raises:
@@ -106,18 +120,18 @@ def pairs(
         TemplateError: when a template cannot be rendered.
         IllegalNameError: when a rule yields something no object can be called.
     """
-    places = namespaces(related, primaries)
-    if places is None:
-        return ()
-    rule = related.object
-    if rule.selector:
-        names = _rewritten(rule.selector, primaries, originals)
-    else:
-        names = _named(rule, primaries, related.origin, destination_side(related))
-    found = {
-        Pair(Place(places[0], checked_name(here)), Place(places[1], checked_name(there)))
-        for here, there in names
-    }
+    everything = tuple(originals)
+    found = set()
+    for origin, destination in places:
+        here = (one for one in everything if one["metadata"].get("namespace") == origin)
+        found |= {
+            Pair(Place(origin, checked_name(name)), Place(destination, checked_name(copy)))
+            for name, copy in _mapped(related.object, related, primaries, here)
+        }
+    if len({pair.destination for pair in found}) != len(found):
+        raise ResolutionError(
+            "Every related object needs a place of its own; the rule gives one place to several."
+        )
     return tuple(sorted(found))
 
 
@@ -134,16 +148,24 @@ def selector_of(selector: Selector, primaries: Primaries) -> LabelSelector:
     )
 
 
-def _namespace(rule: ObjectRule | None, primaries: Primaries, side: Origin) -> str:
-    if rule is None:
-        namespace = primaries.on(side)["metadata"].get("namespace", "")
-        if not namespace:
-            raise ResolutionError(
-                "A published object without a namespace needs object.namespace for its related ones."
-            )
-        return str(namespace)
-    names = _names(rule, primaries, side)
-    return checked_namespace(names[0]) if names else ""
+def _own_namespace(primary: Manifest) -> str:
+    namespace = str(primary["metadata"].get("namespace", ""))
+    if not namespace:
+        raise ResolutionError(
+            "A published object without a namespace needs object.namespace for its related ones."
+        )
+    return namespace
+
+
+def _mapped(
+    rule: ObjectRule, related: RelatedResource, primaries: Primaries, selected: Iterable[Manifest]
+) -> list[tuple[str, str]]:
+    """Return names on the origin's side, each with its counterpart, where neither side is empty."""
+    if rule.selector:
+        names = _rewritten(rule.selector, primaries, selected)
+    else:
+        names = _named(rule, primaries, related.origin, destination_side(related))
+    return [(here, there) for here, there in names if here and there]
 
 
 def _named(
@@ -164,20 +186,18 @@ def _names(rule: ObjectRule, primaries: Primaries, side: Origin) -> list[str]:
     if rule.reference:
         return _referenced(rule.reference, primaries.on(side))
     if rule.template:
-        name = Template.parse(rule.template.template).render(primaries.context(side))
-        return [name] if name else []
+        return [Template.parse(rule.template.template).render(primaries.context(side))]
     return []
 
 
 def _referenced(reference: Reference, primary: Manifest) -> list[str]:
     found = paths.get(primary, paths.parse(reference.path))
+    if found is paths.MISSING or found is None:
+        return []
+    # An empty item keeps its place, or the lists of both sides would be read askew.
     values = found if isinstance(found, list) else [found]
-    names = [
-        _replaced(reference.regex, text_of(value)) if reference.regex else text_of(value)
-        for value in values
-        if value is not paths.MISSING and value is not None
-    ]
-    return [name for name in names if name]
+    names = ["" if value is None else text_of(value).strip() for value in values]
+    return [_replaced(reference.regex, name) if reference.regex else name for name in names]
 
 
 def _rewritten(

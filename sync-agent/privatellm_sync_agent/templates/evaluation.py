@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from privatellm_sync_agent.templates import functions, nodes
+from privatellm_sync_agent.templates import functions, nodes, values
 from privatellm_sync_agent.templates.errors import TemplateError
 
 _CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
-    "String": functions.text_of,
+    "String": values.text_of,
     "Int": int,
     "Bool": bool,
     "Float": float,
@@ -37,14 +37,14 @@ def _node(node: nodes.Node, scope: Scope) -> str:
         case nodes.TextNode(text):
             return text
         case nodes.Output(pipeline):
-            return functions.text_of(_value(pipeline, scope))
+            return values.text_of(_value(pipeline, scope))
         case nodes.Branch():
             return _branch(node, scope)
 
 
 def _branch(node: nodes.Branch, scope: Scope) -> str:
     condition = _value(node.condition, scope)
-    if not functions.truthy(condition):
+    if not values.truthy(condition):
         return text_of(node.otherwise, scope)
     return text_of(node.then, Scope(scope.root, condition) if node.rebinds else scope)
 

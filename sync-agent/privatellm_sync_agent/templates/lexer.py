@@ -10,7 +10,13 @@ from enum import Enum
 
 from privatellm_sync_agent.templates.errors import TemplateError
 
-_ACTION = re.compile(r"\{\{(-(?=\s))?(.*?)((?<=\s)-)?\}\}", re.DOTALL)
+_ACTION = re.compile(
+    r"""\{\{(-(?=\s))?
+    ( \s*/\*.*?\*/\s*                                        # A remark, whatever it holds, or
+    | (?: "(?:\\.|[^"\\\n])*" | `[^`]*` | [^"`] )*?            # an action: its texts may hold braces.
+    )((?<=\s)-)?\}\}""",
+    re.DOTALL | re.VERBOSE,
+)
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<string>"(?:\\.|[^"\\\n])*"|`[^`]*`)

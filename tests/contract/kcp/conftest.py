@@ -6,6 +6,7 @@ import pytest
 
 import kcp_world
 from kcp_clusters import Servers, servers
+from privatellm.kube.kinds import NAMESPACE
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +21,11 @@ async def world(api_servers: Servers) -> AsyncIterator[kcp_world.World]:
     """A provider with an export and a kind, without an agent yet."""
     async with kcp_world.world(api_servers) as made:
         yield made
+
+
+@pytest.fixture
+async def agent_namespace(world: kcp_world.World) -> str:
+    """The namespace of an agent that runs as a process: its Lease is there."""
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": world.agent_name}}
+    await world.service.create(NAMESPACE, manifest)
+    return world.agent_name

@@ -129,7 +129,6 @@ def test_a_broken_rule_is_named_with_its_field(change: dict[str, Any], named: st
         ({"mutation": {"status": [{"delete": {"path": "a.#(b)"}}]}}, r"status\[0\].path"),
         ({"mutation": {"spec": [{"regex": {"path": "a", "pattern": "("}}]}}, "cannot be used"),
         ({"related": [RELATED | {"object": {"template": {"template": "{{"}}}]}, "object.template"),
-        ({"related": [RELATED | {"syncStatus": True, "watch": {"byOwner": {}}}]}, "syncStatus"),
     ],
 )
 def test_what_we_cannot_do_is_refused_before_anything_is_synced(

@@ -1,6 +1,7 @@
 """Related objects: which they are on both sides, and which of them may be copied."""
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -17,9 +18,10 @@ from privatellm_sync_agent.related.names import (
     Place,
     Primaries,
     ResolutionError,
-    pairs,
+    namespaces,
     selector_of,
 )
+from privatellm_sync_agent.related.names import pairs as pairs_in
 
 REMOTE: dict[str, Any] = {
     "metadata": {"name": "key", "namespace": "team-a"},
@@ -38,6 +40,16 @@ def related(rule: dict[str, Any], origin: str = "service") -> RelatedResource:
     return RelatedResource.model_validate(
         {"identifier": "x", "origin": origin, "kind": "Secret", "object": rule}
     )
+
+
+def pairs(
+    rule: RelatedResource,
+    primaries: Primaries,
+    originals: Iterable[dict[str, Any]] = (),
+    selected: Iterable[dict[str, Any]] = (),
+) -> tuple[Pair, ...]:
+    """Return the related objects in all the namespaces that the rule yields."""
+    return pairs_in(rule, primaries, namespaces(rule, primaries, selected), originals)
 
 
 def test_each_side_names_its_own_object() -> None:
@@ -115,7 +127,7 @@ def test_a_hostile_name_is_refused(name: str) -> None:
 
 def test_a_selected_original_is_renamed_for_its_destination() -> None:
     """By a regular expression or by a template that sees the original."""
-    originals = [{"metadata": {"name": "db-creds"}}]
+    originals = [{"metadata": {"name": "db-creds", "namespace": "c1-hash"}}]
     regex = related({"selector": {"rewrite": {"regex": {"pattern": "^db-", "replacement": "my-"}}}})
     fixed = related({"selector": {"rewrite": {"regex": {"replacement": "fixed"}}}})
     by_template = related(
@@ -130,6 +142,59 @@ def test_a_selected_original_is_renamed_for_its_destination() -> None:
     assert pairs(regex, PRIMARIES, originals)[0].destination.name == "my-creds"
     assert pairs(fixed, PRIMARIES, originals)[0].destination.name == "fixed"
     assert pairs(by_template, PRIMARIES, originals)[0].destination.name == "db-creds-key"
+
+
+def test_selected_namespaces_are_renamed_and_looked_through_one_by_one() -> None:
+    """An original stays in its own namespace's counterpart."""
+    rule = related(
+        {
+            "selector": {"rewrite": {"template": {"template": "{{ .Value }}"}}},
+            "namespace": {
+                "selector": {
+                    "matchLabels": {"for": "{{ .ClusterName }}"},
+                    "rewrite": {"regex": {"pattern": "^", "replacement": "my-"}},
+                }
+            },
+        }
+    )
+    selected = [{"metadata": {"name": name}} for name in ("b", "a")]
+    originals = [
+        {"metadata": {"name": "one", "namespace": "a"}},
+        {"metadata": {"name": "one", "namespace": "b"}},
+        {"metadata": {"name": "one", "namespace": "elsewhere"}},
+    ]
+    assert pairs(rule, PRIMARIES, originals, selected) == (
+        Pair(Place("a", "one"), Place("my-a", "one")),
+        Pair(Place("b", "one"), Place("my-b", "one")),
+    )
+
+
+def test_a_list_can_name_several_namespaces() -> None:
+    """Each with its counterpart on the other side."""
+    rule = related(
+        {"template": {"template": "x"}, "namespace": {"reference": {"path": "spec.names"}}}
+    )
+    assert [(p.origin.namespace, p.destination.namespace) for p in pairs(rule, PRIMARIES)] == [
+        ("la", "a"),
+        ("lb", "b"),
+    ]
+
+
+def test_an_empty_item_of_a_list_keeps_its_place() -> None:
+    """Or the objects behind it would be exchanged."""
+    remote = REMOTE | {"spec": {"names": ["a", "", "c"]}}
+    local = LOCAL | {"spec": {"names": ["la", "lb", "lc"]}}
+    rule = related({"reference": {"path": "spec.names"}})
+    found = pairs(rule, Primaries(remote, local, "c1"))
+    assert [(p.origin.name, p.destination.name) for p in found] == [("la", "a"), ("lc", "c")]
+
+
+def test_two_originals_cannot_share_one_copy() -> None:
+    """They would replace each other for ever."""
+    rule = related({"selector": {"rewrite": {"regex": {"replacement": "fixed"}}}})
+    originals = [{"metadata": {"name": name, "namespace": "c1-hash"}} for name in "ab"]
+    with pytest.raises(ResolutionError, match="place of its own"):
+        pairs(rule, PRIMARIES, originals)
 
 
 SELECTOR = related(
