@@ -33,6 +33,7 @@ class TokenCondition(StrEnum):
     """The condition types of a token request."""
 
     READY = "Ready"
+    """The key is in its Secret and the edge knows it; the instance has been ready or stopped since."""
 
 
 class Rotation(ApiModel):

@@ -34,9 +34,16 @@ class InstanceCondition(StrEnum):
     """The condition types of an instance."""
 
     ACCEPTED = "Accepted"
+    """The order keeps the platform's rules and limits, and nothing is in its way."""
+
     MODEL_AVAILABLE = "ModelAvailable"
+    """The weights are in place, and are the promised ones where any are promised."""
+
     ROUTE_PROGRAMMED = "RouteProgrammed"
+    """Service, middlewares and Ingress are as wanted, so the edge can know the way."""
+
     READY = "Ready"
+    """Servers answer and nothing is wrong; with the reason ``Rolling`` some are being replaced."""
 
 
 class DnsPolicy(StrEnum):

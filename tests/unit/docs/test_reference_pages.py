@@ -1,11 +1,20 @@
 """The reference pages that are written by hand say what the code says, both ways."""
 
-import inspect
+import importlib
+import pkgutil
 import re
+from collections.abc import Iterator
 
+import privatellm
+import privatellm_authserver
+import privatellm_operator
+import privatellm_sync_agent
 from docs_pages import DOCS, Page, pages
-from privatellm import labels
+from privatellm.api.api_token_request import TokenCondition, TokenPhase
+from privatellm.api.llm_instance import InstanceCondition, InstancePhase
+from privatellm.api.llm_model import ModelCondition
 from privatellm.names import backend_key_name, child_name, token_secret_name
+from privatellm.verifiers import SECRET_TYPE
 from privatellm_authserver.answers import DENIALS
 from privatellm_authserver.paths import ALLOWED
 from privatellm_authserver.settings import Settings
@@ -16,12 +25,20 @@ from privatellm_operator.reconcile.platform.catalogue import RESTORED
 from privatellm_operator.reconcile.token.plan import Occasion
 from privatellm_operator.render.token_secret import API_KEY, API_URL, BASE_URL
 from privatellm_sync_agent import flags
-from privatellm_sync_agent.controllers.conditions import Verdict
+from privatellm_sync_agent.controllers.conditions import ACCEPTED, Verdict
 from privatellm_sync_agent.engine import events
 from privatellm_sync_agent.engine.events import Reason
-from privatellm_sync_agent.objects import ownership
 
 REFERENCE = DOCS / "reference"
+PROGRAMS = (privatellm, privatellm_operator, privatellm_authserver, privatellm_sync_agent)
+KEY = re.compile(r"[a-z0-9.-]+\.[a-z]+/[a-z][a-z-]*")
+OF_OTHERS = {
+    *("batch.kubernetes.io/job-name", "kcp.io/cluster", "kcp.io/path"),
+    "traefik.ingress.kubernetes.io/router",
+    CONTROLLER,
+    SECRET_TYPE,
+}
+"""What Kubernetes, kcp and Traefik define, and what looks like a key and is none."""
 
 
 def first_cells(page: Page) -> dict[str, str]:
@@ -45,15 +62,44 @@ def test_every_setting_of_the_authserver_is_told_with_its_default() -> None:
         assert told[variable].startswith(f"{shown} |"), variable
 
 
-def test_every_label_and_finalizer_is_told() -> None:
+def keys_of_metadata() -> Iterator[str]:
+    """Yield every label, annotation and finalizer that stands in a constant of a program."""
+    for program in PROGRAMS:
+        for found in pkgutil.walk_packages(program.__path__, f"{program.__name__}."):
+            if not found.name.endswith("__main__"):
+                values = vars(importlib.import_module(found.name)).values()
+                yield from (v for v in values if isinstance(v, str) and KEY.fullmatch(v))
+
+
+def test_every_label_annotation_and_finalizer_is_told() -> None:
     """And no other one of ours, or of the sync agent."""
     text = Page(REFERENCE / "names-and-labels.md").text
-    members = (*inspect.getmembers(labels), *inspect.getmembers(ownership))
-    values = [value for _, value in members if isinstance(value, str)]
-    real = {v for v in values if re.fullmatch(r"[a-z0-9.]+\.[a-z]+/[a-z-]+", v)}
-    told = set(re.findall(r"`([a-z0-9.]+\.[a-z]+/[a-z-]+)`", text))
+    real = {key for key in keys_of_metadata() if key not in OF_OTHERS}
+    told = set(re.findall(rf"`({KEY.pattern})`", text))
 
     assert told - {"kubernetes.io/ingress.class"} == real
+
+
+def test_every_condition_is_told_with_its_object() -> None:
+    """And no other one; their reasons are another test's."""
+    text = Page(REFERENCE / "conditions.md").text
+    told = set(re.findall(r"^\| `(\w+)` \| (\w+) \|", text, re.MULTILINE))
+    real = {
+        *((name.value, "LLMInstance") for name in InstanceCondition),
+        *((name.value, "APITokenRequest") for name in TokenCondition),
+        *((name.value, "LLMModel") for name in ModelCondition),
+    }
+
+    assert told == real
+    assert ACCEPTED in Page(DOCS / "how-to" / "sync-agent.md").text
+
+
+def test_every_phase_is_told() -> None:
+    """On the page of the API, which is made from the definitions."""
+    text = api_page()
+    phases = (*InstancePhase, *TokenPhase)
+
+    assert [phase.value for phase in phases if f"`{phase.value}`" not in text] == []
 
 
 def test_every_event_is_told_with_its_type() -> None:
