@@ -6,6 +6,7 @@ protects a secret.
 
 import hashlib
 import re
+import warnings
 
 
 def sha1(text: str) -> str:
@@ -30,15 +31,35 @@ def go_replace(pattern: str, replacement: str, text: str) -> str:
         raise ValueError(f"the expression {pattern!r} cannot be used: {error}") from error
 
 
+_POSIX = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "lower": "a-z",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t\n\v\f\r ",
+    "upper": "A-Z",
+    "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}
+"""Classes that Go knows by name within brackets, and Python does not."""
+
+
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Return a regular expression in Go's syntax, ready to be used.
+    """Return a regular expression in Go's syntax, ready to be used; its classes are ASCII, as in Go.
 
     Raises:
         ValueError: when it cannot be read.
     """
+    translated = re.sub(
+        r"\[:(\w+):\]", lambda match: _POSIX.get(match[1], match[0]), pattern.replace(r"\z", r"\Z")
+    )
     try:
-        return re.compile(pattern.replace(r"\z", r"\Z"))
-    except re.error as error:
+        with warnings.catch_warnings():
+            # A set that Python reads in two ways is none that we can promise to read as Go does.
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(translated, re.ASCII)
+    except (re.error, FutureWarning) as error:
         raise ValueError(f"the expression {pattern!r} cannot be used: {error}") from error
 
 

@@ -130,6 +130,8 @@ def test_values_are_never_escaped(value: str) -> None:
         ("(?P<n>a)", "$n$$", "a", "a$"),
         (r"b\z", "", "ab", "a"),
         ("a", "$7", "a", ""),
+        ("[[:upper:][:digit:]]+", "x", "ABa1", "xax"),
+        (r"\d", "x", "1\u0661", "x\u0661"),
     ],
 )
 def test_replacements_are_written_in_go_syntax(
@@ -139,7 +141,8 @@ def test_replacements_are_written_in_go_syntax(
     assert result == hashes.go_replace(pattern, replacement, text)
 
 
-def test_a_pattern_that_cannot_be_compiled_is_a_value_error() -> None:
-    """The caller translates it for the provider."""
+@pytest.mark.parametrize("pattern", ["(", "[[:unknown:]]", "[[a]]"])
+def test_a_pattern_that_cannot_be_compiled_is_a_value_error(pattern: str) -> None:
+    """Nor one that Go would read in another way; the caller translates it for the provider."""
     with pytest.raises(ValueError, match="cannot be used"):
-        hashes.go_replace("(", "", "x")
+        hashes.go_replace(pattern, "", "x")
