@@ -25,6 +25,28 @@ namespace, so that releases in two namespaces do not meet.
 {{- .Values.ingress.className | default .Values.traefik.ingressClass.name }}
 {{- end }}
 
+{{/*
+Customers' namespaces in which the operator may handle Secrets, as JSON; none where that is everywhere. What it does
+not serve it needs no Secrets of.
+*/}}
+{{- define "private-llm.secretNamespaces" -}}
+{{- $watched := .Values.watch.namespaces | uniq }}
+{{- $onboarded := .Values.onboardedNamespaces | uniq }}
+{{- $found := list }}
+{{- if .Values.rbac.secretsInAllNamespaces }}
+  {{- $found = $watched }}
+{{- else if not $watched }}
+  {{- $found = $onboarded }}
+{{- else }}
+  {{- range $onboarded }}
+    {{- if has . $watched }}
+      {{- $found = append $found . }}
+    {{- end }}
+  {{- end }}
+{{- end }}
+{{- $found | toJson }}
+{{- end }}
+
 {{/* Labels of every object. */}}
 {{- define "private-llm.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}

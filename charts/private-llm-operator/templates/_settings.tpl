@@ -109,23 +109,34 @@ PRIVATE_LLM_DRAIN_SECONDS: {{ .Values.authserver.drainSeconds | int | quote }}
 PRIVATE_LLM_AUDIT_LINES_PER_SECOND: {{ .Values.authserver.auditLinesPerSecond | int | quote }}
 {{- end }}
 
-{{/* Variables as a container lists them: who the pod is, then settings. Takes root, part and extra. */}}
+{{/*
+Variables as a container lists them: who the pod is, then settings. One of extra stands in for ours of that name, because
+an API server that applies takes no name twice. Takes root, part and extra.
+*/}}
 {{- define "private-llm.env" -}}
+{{- $given := dict }}
+{{- range .extra }}
+  {{- $_ := set $given .name true }}
+{{- end }}
 {{- range $name, $path := dict "POD_IP" "status.podIP" "POD_NAME" "metadata.name" "POD_NAMESPACE" "metadata.namespace" }}
+{{- if not (hasKey $given $name) }}
 - name: {{ $name }}
   valueFrom:
     fieldRef:
       apiVersion: v1
       fieldPath: {{ $path }}
 {{- end }}
+{{- end }}
 {{- $common := include "private-llm.environment.common" .root | fromYaml }}
 {{- $own := include (printf "private-llm.environment.%s" .part) .root | fromYaml }}
 {{- range $name, $value := merge $own $common }}
+{{- if not (hasKey $given $name) }}
 - name: {{ $name }}
   value: {{ $value | quote }}
 {{- end }}
+{{- end }}
 {{- $otel := .root.Values.otel }}
-{{- if and $otel.endpoint $otel.headersSecret.name }}
+{{- if and $otel.endpoint $otel.headersSecret.name (not (hasKey $given "OTEL_EXPORTER_OTLP_HEADERS")) }}
 - name: OTEL_EXPORTER_OTLP_HEADERS
   valueFrom:
     secretKeyRef:

@@ -125,7 +125,7 @@ class DisruptionBudget(Group):
     """What a drain of nodes must leave running."""
 
     enabled: bool = True
-    """Render a PodDisruptionBudget."""
+    """Render a PodDisruptionBudget; never for a single pod, which it would tie to its node."""
 
     min_available: Annotated[int, Field(ge=0)] | Percentage = 1
     """Pods that stay, or a percentage."""
@@ -176,7 +176,7 @@ class ExtraCa(Group):
 
 
 class Proxy(Group):
-    """Proxy variables of our pods. The fetcher of models uses no proxy; give it `server.mirror`."""
+    """Proxy variables of operator and ForwardAuth service."""
 
     http: Url = ""
     """`HTTP_PROXY`."""

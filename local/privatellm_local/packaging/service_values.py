@@ -44,7 +44,8 @@ class Server(Group):
     """Image of the llama.cpp server."""
 
     image_pull_secrets: tuple[Reference, ...] = ()
-    """Pull secrets that exist in every customer's namespace."""
+    """Pull secrets that exist in every customer's namespace, for the images of server and operator (the
+    fetcher's); and in the release's namespace, where the platform's own Jobs fetch."""
 
     mirror: Url = ""
     """Base URL that replaces the model hub's; empty: the hub itself."""
@@ -176,7 +177,8 @@ class Watch(Group):
     """What the operator serves."""
 
     namespaces: tuple[Namespace, ...] = ()
-    """Customers' namespaces; empty: all. When set, the operator has rights in these alone."""
+    """Customers' namespaces; empty: all. When set, the operator has rights in these alone, and customers
+    may order in those of them that are in `onboardedNamespaces`."""
 
     workers: Count = 20
     """Passes at the same time."""
@@ -192,8 +194,8 @@ class Rbac(Group):
     """Rights beyond those that the operator always has."""
 
     secrets_in_all_namespaces: bool = False
-    """Let the operator handle Secrets everywhere instead of in `onboardedNamespaces`; every Secret of the
-    cluster is then one compromised operator away."""
+    """Let the operator handle Secrets in all namespaces that it serves instead of in `onboardedNamespaces`.
+    Without `watch.namespaces` every Secret of the cluster is then one compromised operator away."""
 
     aggregate_roles: bool = True
     """Let namespace admins, editors and viewers use LLMInstances and APITokenRequests."""

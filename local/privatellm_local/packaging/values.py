@@ -201,7 +201,8 @@ class Values(Group):
     """Certificates that our pods trust beside the system's."""
 
     proxy: Proxy = Proxy()
-    """Proxy variables of our pods."""
+    """Proxy variables of operator and ForwardAuth service, whose only way out is the collector of traces.
+    The fetcher of models asks its source directly: without a way out give it `server.mirror`."""
 
     portal: Portal = Portal()
     """A server of the portal's content, for a Platform Mesh; it has no rights in the cluster."""

@@ -1,7 +1,8 @@
 """Who may do what: the rights of the operator and of the ForwardAuth service.
 
 The operator handles Secrets where a customer was onboarded (a RoleBinding to the tenant role) and in the
-token namespace, never cluster-wide. The ForwardAuth service reads one namespace and nothing else.
+token namespace, never cluster-wide. The ForwardAuth service reads one namespace and nothing else. The
+operator's rights are the calls that its code makes, verb by verb; a test reads them from the source.
 """
 
 from typing import Any
@@ -18,6 +19,8 @@ from privatellm_local.platform.facts import (
 Manifest = dict[str, Any]
 
 READ = ("get", "list", "watch")
+FOLLOW = ("list", "watch")
+MAKE = (*FOLLOW, "create", "patch", "delete")
 OWN = (*READ, "create", "patch", "delete")
 TENANT_ROLE = f"{OPERATOR}-tenant"
 """The ClusterRole to bind in a namespace in order to onboard it."""
@@ -30,10 +33,10 @@ def rbac(facts: PlatformFacts) -> tuple[Manifest, ...]:
     return (
         _service_account(OPERATOR),
         _service_account(AUTHSERVER),
-        _cluster_role(OPERATOR, *_operator_rules()),
-        _cluster_role(TENANT_ROLE, _rule("", ["secrets"], OWN)),
+        _cluster_role(OPERATOR, *operator_rules()),
+        _cluster_role(TENANT_ROLE, *tenant_rules()),
         _cluster_binding(OPERATOR),
-        _role(OPERATOR, SYSTEM_NAMESPACE, *_operator_namespace_rules()),
+        _role(OPERATOR, SYSTEM_NAMESPACE, *home_rules()),
         _binding(OPERATOR, SYSTEM_NAMESPACE, "Role", OPERATOR),
         _role(OPERATOR, TOKEN_NAMESPACE, _rule("", ["secrets"], (*READ, "create", "delete"))),
         _binding(OPERATOR, TOKEN_NAMESPACE, "Role", OPERATOR),
@@ -48,30 +51,39 @@ def tenant_binding(namespace: str) -> Manifest:
     return _binding(OPERATOR, namespace, "ClusterRole", TENANT_ROLE)
 
 
-def _operator_rules() -> tuple[Manifest, ...]:
-    customers = ["llminstances", "apitokenrequests"]
+def operator_rules() -> tuple[Manifest, ...]:
+    """Return the operator's rights in all customers' namespaces and in what belongs to none."""
     return (
-        _rule(GROUP, customers, (*READ, "patch", "update")),
-        _rule(GROUP, [f"{kind}/status" for kind in customers], ("get", "patch", "update")),
-        _rule(GROUP, [f"{kind}/finalizers" for kind in customers], ("update",)),
-        _rule(GROUP, ["llmmodels"], (*READ, "create", "patch")),
-        _rule(GROUP, ["llmmodels/status"], ("get", "patch", "update")),
+        _rule(GROUP, ["llminstances"], (*READ, "patch")),
+        _rule(GROUP, ["llminstances/status"], ("patch",)),
+        # Asked of whoever makes an object that holds up the end of its owner.
+        _rule(GROUP, ["llminstances/finalizers"], ("update",)),
+        _rule(GROUP, ["apitokenrequests"], (*FOLLOW, "patch")),
+        _rule(GROUP, ["apitokenrequests/status"], ("update",)),
+        _rule(GROUP, ["llmmodels"], (*FOLLOW, "create", "patch")),
+        _rule(GROUP, ["llmmodels/status"], ("patch",)),
         _rule("apps", ["deployments"], OWN),
         _rule("", ["services", "persistentvolumeclaims"], OWN),
-        _rule("", ["pods", "namespaces"], READ),
+        _rule("", ["pods", "namespaces"], FOLLOW),
         _rule("networking.k8s.io", ["ingresses", "networkpolicies"], OWN),
         _rule("policy", ["poddisruptionbudgets"], OWN),
-        _rule("events.k8s.io", ["events"], ("create", "patch")),
-        _rule("apiextensions.k8s.io", ["customresourcedefinitions"], READ),
+        _rule("events.k8s.io", ["events"], ("create",)),
+        _rule("apiextensions.k8s.io", ["customresourcedefinitions"], FOLLOW),
     )
 
 
-def _operator_namespace_rules() -> tuple[Manifest, ...]:
+def home_rules() -> tuple[Manifest, ...]:
+    """Return the operator's rights in its own namespace."""
     return (
-        _rule("traefik.io", ["middlewares"], OWN),
-        _rule("batch", ["jobs"], OWN),
-        _rule("coordination.k8s.io", ["leases"], ("get", "create", "update", "patch")),
+        _rule("traefik.io", ["middlewares"], MAKE),
+        _rule("batch", ["jobs"], (*FOLLOW, "create", "delete")),
+        _rule("coordination.k8s.io", ["leases"], ("get", "create", "update")),
     )
+
+
+def tenant_rules() -> tuple[Manifest, ...]:
+    """Return the operator's rights in a namespace that was onboarded."""
+    return (_rule("", ["secrets"], OWN),)
 
 
 def _rule(group: str, resources: list[str], verbs: tuple[str, ...]) -> Manifest:

@@ -78,6 +78,18 @@ def test_the_authserver_runs_twice_and_apart_by_default(defaults: tuple[Manifest
     assert spread["labelSelector"] == spec["selector"] == budget["selector"]
 
 
+@pytest.mark.parametrize(
+    ("replicas", "there"), [(None, True), (0, False), (1, False), (3, True)], ids=str
+)
+def test_a_single_pod_does_not_hold_up_the_drain_of_its_node(
+    helm: Helm, replicas: int | None, there: bool
+) -> None:
+    """A budget of one of one lets nobody evict it, ever."""
+    objects = helm.template({"authserver": {"replicas": replicas}})
+
+    assert bool(chart_helm.of_kind(objects, "PodDisruptionBudget")) is there
+
+
 def test_a_namespace_admin_cannot_pass_for_the_chart(defaults: tuple[Manifest, ...]) -> None:
     """No object of the chart carries a label that the children's policy guards."""
     for item in defaults:

@@ -120,9 +120,12 @@ def test_the_authserver_reads_one_namespace_and_nothing_else(
 
 
 def test_an_operator_for_some_namespaces_has_rights_in_these_alone(helm: Helm) -> None:
-    """Except for what belongs to no namespace."""
-    everywhere = rights_of(OPERATOR, helm.template())
-    limited = rights_of(OPERATOR, helm.template({"watch": {"namespaces": ["acme"]}}))
+    """Except for what has no namespace, and for events about it, which Kubernetes keeps in `default`."""
+    everywhere = rights_of(OPERATOR, helm.template({"onboardedNamespaces": ["acme"]}))
+    limited = rights_of(
+        OPERATOR,
+        helm.template({"watch": {"namespaces": ["acme"]}, "onboardedNamespaces": ["acme"]}),
+    )
 
     cluster_wide = {r[2] for r in limited if r[0] == EVERYWHERE}
     assert cluster_wide == {
@@ -139,6 +142,25 @@ def test_an_operator_for_some_namespaces_has_rights_in_these_alone(helm: Helm) -
         SYSTEM_NAMESPACE,
         TOKEN_NAMESPACE,
     }
+    assert {r[1:] for r in limited if r[0] == "default"} == {("events.k8s.io", "events", "create")}
+
+
+@pytest.mark.parametrize(
+    ("values", "where"),
+    [
+        ({"onboardedNamespaces": ["acme", "elsewhere"]}, {"acme"}),
+        ({"onboardedNamespaces": []}, set()),
+        ({"rbac": {"secretsInAllNamespaces": True}}, {"acme", "beta"}),
+    ],
+    ids=str,
+)
+def test_no_secret_is_read_where_nobody_is_served(
+    helm: Helm, values: dict[str, Any], where: set[str]
+) -> None:
+    """Not even where all namespaces are asked for: all are those that the operator watches."""
+    objects = helm.template({"watch": {"namespaces": ["acme", "beta"]}, **values})
+
+    assert secrets(rights_of(OPERATOR, objects)) == {*where, TOKEN_NAMESPACE}
 
 
 def test_the_bundled_edge_reads_what_the_embedded_one_reads(

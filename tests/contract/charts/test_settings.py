@@ -145,6 +145,31 @@ def test_no_variable_is_written_for_nobody(helm: Helm) -> None:
     assert environment(objects, "authserver").keys() - NOT_OURS == variables_of(AuthserverSettings)
 
 
+@pytest.mark.parametrize("part", ["operator", "authserver"])
+def test_a_further_variable_stands_in_for_ours(helm: Helm, part: str) -> None:
+    """No name is there twice: an API server that applies refuses such a list."""
+    further = [
+        {"name": "PRIVATE_LLM_LOG_LEVEL", "value": "debug"},
+        {"name": "POD_IP", "value": "10.0.0.1"},
+        {"name": "OTEL_EXPORTER_OTLP_HEADERS", "value": "a=b"},
+    ]
+    group = {"extraEnv": further}
+    objects = helm.template(
+        {
+            **(group if part == "operator" else {part: group}),
+            "otel": {"endpoint": "http://otel:4317", "headersSecret": {"name": "secret"}},
+        }
+    )
+
+    deployment = chart_helm.one(objects, "Deployment", f"private-llm-{part}")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    names = [variable["name"] for variable in container["env"]]
+    assert len(names) == len(set(names))
+    assert {item["name"]: item["value"] for item in further}.items() <= environment(
+        objects, part
+    ).items()
+
+
 @pytest.mark.parametrize(
     ("values", "address"),
     [
