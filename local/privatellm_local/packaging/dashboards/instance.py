@@ -82,6 +82,15 @@ _WORK: Final = (
 
 _EDGE: Final = (
     Panel(
+        "Requests let in",
+        "By the check, with whichever key, and by the order that the key came from.",
+        (
+            rate(families.INSTANCE_REQUESTS, where=_THIS, legend="all"),
+            rate(families.KEY_REQUESTS, "llm_token_request", where=_THIS),
+        ),
+        Unit.PER_SECOND,
+    ),
+    Panel(
         "Requests at the edge",
         "That reached the instance, by status; needs `metrics.addServicesLabels` of Traefik, which is its "
         "default.",
