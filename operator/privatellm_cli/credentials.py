@@ -22,12 +22,17 @@ class Exports:
     """What a shell is told.
 
     Attributes:
-        lines: One ``export`` line a variable, quoted for a shell.
+        variables: What tools read from the environment.
         note: Why the variables of the OpenAI SDKs are not among them; empty when they are.
     """
 
-    lines: tuple[str, ...] = field(repr=False)
+    variables: Mapping[str, str] = field(repr=False)
     note: str = ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One ``export`` line a variable, quoted for a shell."""
+        return export_lines(self.variables)
 
 
 async def of_instance(cluster: Cluster, instance: Name) -> dict[str, str]:

@@ -14,23 +14,26 @@ EnvOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, with the key.")]
 
 
-def require_one_form(*, env: bool, json: bool) -> None:
-    """Refuse two forms at once, before anything is done.
+def require_one_form(*, env: bool, json: bool, output: Format) -> Format:
+    """Refuse two forms at once, before anything is done, and return the one that documents have.
 
     Raises:
-        UsageError: when both are asked for.
+        UsageError: when more than one is asked for.
     """
-    if env and json:
-        raise UsageError("--env and --json are two forms of the same key: give one of them.")
+    if env + json + output.is_document > 1:
+        raise UsageError(
+            "--env, --json and -o are forms of the same key: give one of them (--json is -o json)."
+        )
+    return Format.JSON if json else output
 
 
-def hand_over(key: Key, *, env: bool, json: bool) -> bool:
+def hand_over(key: Key, *, env: bool, output: Format) -> bool:
     """Print a key in the form for programs that was asked for, and say whether there was one."""
     if env:
         typer.echo(key.exports())
-    elif json:
-        typer.echo(document(key.document(), Format.JSON))
-    return env or json
+    elif output.is_document:
+        typer.echo(document(key.document(), output))
+    return env or output.is_document
 
 
 def show(key: Key) -> None:

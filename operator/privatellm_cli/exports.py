@@ -37,7 +37,7 @@ async def of_environment(running: Running, instance: str | None = None) -> Expor
                 f"No OPENAI_* is exported. {error} For those of a private LLM: privatellm env "
                 "NAMESPACE/NAME, see privatellm list -A."
             )
-    return Exports(credentials.export_lines(variables), note)
+    return Exports(variables, note)
 
 
 async def _of_instance(cluster: Cluster, running: Running, instance: str | None) -> dict[str, str]:

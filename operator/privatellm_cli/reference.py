@@ -31,6 +31,9 @@ context's, else `default`.
 with the code 2; `--help` prints it on standard output with 0.
 
 Errors are one line on standard error. Progress goes there too, so what is printed can be piped.
+
+Every command that shows something takes `-o table|wide|json|yaml`, also those that change it. `logs` and
+`chat` print text as it comes, `catalog pin` YAML to apply, and `up`, `down` and `delete` say what they did.
 """
 
 Command = Any

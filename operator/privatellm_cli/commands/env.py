@@ -10,7 +10,8 @@ from privatellm_cli.cluster import Cluster, Target, in_cluster
 from privatellm_cli.credentials import Exports
 from privatellm_cli.errors import UsageError
 from privatellm_cli.exit_codes import ExitCode
-from privatellm_cli.options import StateOption, on_cluster
+from privatellm_cli.options import OutputOption, StateOption, on_cluster
+from privatellm_cli.output import Format, document
 from privatellm_cli.running import run
 from privatellm_local.paths import state_paths
 
@@ -29,6 +30,7 @@ def env(
     ] = None,
     *,
     state: StateOption = None,
+    output: OutputOption = Format.TABLE,
 ) -> ExitCode:
     """Print exports for a shell: eval "$(privatellm env)".
 
@@ -48,8 +50,11 @@ def env(
         instance and state is None and "KUBECONFIG" in os.environ
     )
     told = _of_cluster(target, instance or "") if is_of_cluster else _embedded(state, instance)
-    for line in told.lines:
-        typer.echo(line)
+    if output.is_document:
+        typer.echo(document(dict(told.variables), output))
+    else:
+        for line in told.lines:
+            typer.echo(line)
     if told.note:
         typer.echo(f"note: {told.note}", err=True)
     return ExitCode.OK
@@ -67,6 +72,6 @@ def _embedded(state: StateOption, instance: str | None) -> Exports:
 def _of_cluster(target: Target, instance: str) -> Exports:
     async def work(cluster: Cluster) -> Exports:
         variables = await credentials.of_instance(cluster, cluster.name(instance))
-        return Exports(credentials.export_lines(variables))
+        return Exports(variables)
 
     return in_cluster(target, work)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 
 from admission_tenants import create_tenant, kubeconfig_with, token_of
 from cli_world import CommandLine, only_line
@@ -49,8 +50,9 @@ async def test_a_key_is_made_used_replaced_and_revoked(ordered: CommandLine) -> 
         shlex.split(line)[1].split("=", 1) for line in cli.succeed("env", "chat").splitlines()
     )
     assert exported == {"OPENAI_BASE_URL": made["baseURL"], "OPENAI_API_KEY": made["apiKey"]}
+    assert cli.json("env", "chat", "-o", "json") == exported
 
-    rotated = cli.json("token", "rotate", "app", "--json")
+    rotated = yaml.safe_load(cli.succeed("token", "rotate", "app", "-o", "yaml"))
     assert rotated["keyID"] != made["keyID"]
     assert await _status(made["baseURL"], made["apiKey"]) == 401
     assert await _status(made["baseURL"], rotated["apiKey"]) == 503
@@ -59,7 +61,8 @@ async def test_a_key_is_made_used_replaced_and_revoked(ordered: CommandLine) -> 
     assert rotated["keyID"] in listed
     assert rotated["apiKey"] not in cli.succeed("token", "list", "-o", "yaml")
 
-    cli.succeed("token", "revoke", "app")
+    revoked = cli.json("token", "revoke", "app", "-o", "json")
+    assert (revoked["kind"], revoked["status"]["phase"]) == ("APITokenRequest", "Revoked")
     assert await _status(made["baseURL"], rotated["apiKey"]) == 401
     again = cli.run("token", "rotate", "app")
     assert again.code == 11

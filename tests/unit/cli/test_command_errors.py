@@ -138,6 +138,8 @@ def test_an_unknown_context_is_one_line_too(
         (["env", "chat", "--state", "/x", "--context", "y"], "--state"),
         (["bench", "chat", "--concurrency", "0"], "1 to 256"),
         (["token", "create", "chat", "--env", "--json"], "--json"),
+        (["token", "create", "chat", "--env", "-o", "yaml"], "-o"),
+        (["token", "rotate", "key", "--json", "-o", "json"], "-o"),
         (["token", "create", "chat", "--overlap", "1h"], "--rotate-every"),
         (["token", "rotate"], "--all"),
         (["token", "rotate", "key", "--all"], "--all"),

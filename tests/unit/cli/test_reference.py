@@ -30,15 +30,10 @@ def test_the_page_has_every_command_and_every_option() -> None:
 PRINTS_NO_OBJECT = {
     *("up", "down"),  # What they did, and what to type next.
     *("logs", "chat"),  # Text of servers, as it comes.
-    *("env", "catalog pin"),  # Exports for a shell, YAML to apply: one form each.
-    *("token create", "token rotate"),  # A key: --env and --json are its forms.
-    *("delete", "token revoke"),  # That something has ended.
+    "catalog pin",  # YAML to apply.
+    "delete",  # That something has ended.
 }
 """Commands without ``--output``, and why."""
-
-NAMES = {"NAME", "[NAME]", "INSTANCE", "[INSTANCE]", "REQUEST", "[REQUEST]", "MODEL"}
-NAMING = ("--model", "--instance", "--from-cluster", "--namespace")
-"""What stands for an object: arguments, and these options."""
 
 
 def test_every_command_that_prints_objects_has_each_form_of_them() -> None:
@@ -53,20 +48,6 @@ def test_every_command_that_prints_objects_has_each_form_of_them() -> None:
     }
 
     assert with_forms == {name.strip() for name in commands} - PRINTS_NO_OBJECT
-
-
-def test_names_of_objects_are_offered_after_tab_wherever_one_is_given() -> None:
-    """By the cluster; an integration test asks a shell's way."""
-    root = typer.main.get_command(application())
-    silent = {
-        (name.strip(), *parameter.opts)
-        for name, command in reference.commands(root, "")
-        for parameter in command.params
-        if parameter.metavar in NAMES and parameter._custom_shell_complete is None
-        if parameter.param_type_name == "argument" or set(parameter.opts) & set(NAMING)
-    }
-
-    assert silent == set()
 
 
 def _words(parameter: reference.Command) -> list[str]:

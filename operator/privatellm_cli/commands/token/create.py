@@ -13,7 +13,14 @@ from privatellm_cli.display import progress_for
 from privatellm_cli.errors import UsageError
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.keys import KEY_SECONDS, until_issued
-from privatellm_cli.options import InstanceArgument, TimeoutOption, duration, on_cluster
+from privatellm_cli.options import (
+    InstanceArgument,
+    OutputOption,
+    TimeoutOption,
+    duration,
+    on_cluster,
+)
+from privatellm_cli.output import Format
 
 NameOption = Annotated[
     str | None,
@@ -73,10 +80,11 @@ def create(  # noqa: PLR0913 - each is an option of the command
     ] = "",
     env: EnvOption = False,
     json: JsonOption = False,
+    output: OutputOption = Format.TABLE,
     timeout: TimeoutOption = KEY_SECONDS,
 ) -> ExitCode:
     """Create a key for a private LLM and print it. It is kept in a Secret and nowhere else."""
-    delivery.require_one_form(env=env, json=json)
+    form = delivery.require_one_form(env=env, json=json, output=output)
     if overlap and not rotate_every:
         raise UsageError("--overlap is about keys that are replaced: give --rotate-every too.")
     terms = {
@@ -96,7 +104,7 @@ def create(  # noqa: PLR0913 - each is an option of the command
             key = await until_issued(cluster, request, timeout)
         finally:
             progress.close()
-        if not delivery.hand_over(key, env=env, json=json):
+        if not delivery.hand_over(key, env=env, output=form):
             delivery.show(key)
 
     in_cluster(target, work)

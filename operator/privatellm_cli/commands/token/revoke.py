@@ -8,12 +8,13 @@ import typer
 from privatellm.api.api_token_request import APITokenRequest, TokenPhase
 from privatellm.kube import Manifest, kinds
 from privatellm.kube.waiting import wait_for
-from privatellm_cli import completion
+from privatellm_cli import columns, completion
 from privatellm_cli.cluster import FIELD_MANAGER, Cluster, Target, in_cluster
 from privatellm_cli.errors import OverdueError
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.keys import KEY_SECONDS
-from privatellm_cli.options import TimeoutOption, on_cluster
+from privatellm_cli.options import OutputOption, TimeoutOption, on_cluster
+from privatellm_cli.output import Format, show_one
 
 
 @on_cluster
@@ -30,6 +31,7 @@ def revoke(
     ],
     *,
     timeout: TimeoutOption = KEY_SECONDS,
+    output: OutputOption = Format.TABLE,
 ) -> ExitCode:
     """End a key for good. The request stays as a record; a new key needs a new request."""
 
@@ -45,7 +47,7 @@ def revoke(
         )
         try:
             async with asyncio.timeout(timeout):
-                await wait_for(
+                ended = await wait_for(
                     cluster.client, kinds.API_TOKEN_REQUEST, place.name, place.namespace, _is_over
                 )
         except TimeoutError:
@@ -53,7 +55,10 @@ def revoke(
                 f"The revocation of {place.text} is stored, and the operator has not ended the key within "
                 f"{timeout:g} s. The key still works: is the operator running (`privatellm doctor`)?"
             ) from None
-        typer.echo(f"APITokenRequest {place.text} is revoked: its key opens nothing any more.")
+        if output is Format.TABLE or ended is None:
+            typer.echo(f"APITokenRequest {place.text} is revoked: its key opens nothing any more.")
+        else:
+            show_one(ended, columns.requests(with_namespace=False), output)
 
     in_cluster(target, work)
     return ExitCode.OK

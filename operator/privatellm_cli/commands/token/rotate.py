@@ -13,7 +13,13 @@ from privatellm_cli.display import progress_for
 from privatellm_cli.errors import UsageError
 from privatellm_cli.exit_codes import ExitCode
 from privatellm_cli.keys import KEY_SECONDS
-from privatellm_cli.options import TimeoutOption, TokenNamespaceOption, on_cluster
+from privatellm_cli.options import (
+    OutputOption,
+    TimeoutOption,
+    TokenNamespaceOption,
+    on_cluster,
+)
+from privatellm_cli.output import Format
 
 NameArgument = Annotated[
     str | None,
@@ -32,7 +38,7 @@ EveryOption = Annotated[
 
 
 @on_cluster
-def rotate(
+def rotate(  # noqa: PLR0913 - each is an option of the command
     target: Target,
     name: NameArgument = None,
     *,
@@ -41,22 +47,23 @@ def rotate(
     token_namespace: TokenNamespaceOption = "private-llm-tokens",  # noqa: S107 - a namespace
     env: EnvOption = False,
     json: JsonOption = False,
+    output: OutputOption = Format.TABLE,
     timeout: TimeoutOption = KEY_SECONDS,
 ) -> ExitCode:
     """Replace a key now. The old one is dead before the new one exists, so there is no overlap.
 
     --all is for the platform team: it removes every verifier, whoever the key belongs to.
     """
-    delivery.require_one_form(env=env, json=json)
+    form = delivery.require_one_form(env=env, json=json, output=output)
     if (name is None) != every:
         raise UsageError("Rotate one thing: give the name of a REQUEST, or --all for every key.")
-    if every and (env or json):
+    if every and (env or form.is_document):
         raise UsageError("--all shows no keys: each stays in its customer's Secret.")
 
     async def one(cluster: Cluster) -> None:
         place = cluster.name(name or "")
         old, key = await rotation.rotate_one(cluster, place, timeout)
-        if not delivery.hand_over(key, env=env, json=json):
+        if not delivery.hand_over(key, env=env, output=form):
             typer.echo(
                 f"The key {old} of {place.text} is dead; the Secret holds the key "
                 f"{key.request.status.key_id} now. Restart what read the old one."
