@@ -62,11 +62,24 @@ async def installed(clean: Release) -> Release:
 
 
 @pytest.fixture
-async def customer(client: KubeClient, release: Release) -> AsyncIterator[str]:
-    """A customer's namespace, onboarded by a binding to the role that the chart brings."""
+async def other_customer(client: KubeClient) -> AsyncIterator[str]:
+    """A customer's namespace that nobody serves yet."""
+    name = await _namespace(client)
+    yield name
+    await client.delete(kinds.NAMESPACE, name)
+
+
+async def _namespace(client: KubeClient) -> str:
     name = f"customer-{secrets.token_hex(4)}"
     manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     await client.create(kinds.NAMESPACE, manifest)
+    return name
+
+
+@pytest.fixture
+async def customer(client: KubeClient, release: Release) -> AsyncIterator[str]:
+    """A customer's namespace, onboarded by a binding to the role that the chart brings."""
+    name = await _namespace(client)
     group = kinds.ROLE_BINDING.group
     binding = {
         "apiVersion": kinds.ROLE_BINDING.api_version,

@@ -12,7 +12,7 @@ from privatellm.kube import KubeClient, kinds
 
 pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(300)]
 
-NOT_HERE = {"ServiceMonitor", "PrometheusRule"}
+NOT_HERE = {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
 """Kinds of the Prometheus operator, which no embedded cluster has."""
 
 POD: dict[str, Any] = {
@@ -52,7 +52,13 @@ EVERYTHING: dict[str, Any] = {
     },
     "extraCA": {"configMapName": "bundle"},
     "proxy": {"https": "http://proxy.example:3128", "exceptions": [".example"]},
-    "metrics": {"serviceMonitor": {"enabled": True}},
+    "metrics": {
+        "serviceMonitor": {"enabled": True},
+        "alerts": {"enabled": True},
+        "dashboards": {"enabled": True},
+    },
+    "otel": {"endpoint": "https://otel.example:4317", "headersSecret": {"name": "otel"}},
+    "server": {"nodeClasses": {"gpu": {"nodeSelector": {"gpu": "yes"}}}},
     "catalogue": {"models": {"mine": {"source": {"url": "https://hub.example/mine.gguf"}}}},
 }
 
@@ -63,6 +69,50 @@ CASES: dict[str, dict[str, Any]] = {
     "watching some namespaces": {
         "watch": {"namespaces": ["default"]},
         "rbac": {"secretsInAllNamespaces": True},
+    },
+    "one of two releases": {
+        "crds": {"enabled": False},
+        "catalogue": {"enabled": False},
+        "watch": {"namespaces": ["default"]},
+        "onboardedNamespaces": ["default"],
+        "tokens": {"namespace": "dry-run-tokens", "createNamespace": False},
+        "traefik": {"enabled": False},
+        "admissionPolicies": {"furtherOperators": ["system:serviceaccount:a:private-llm-operator"]},
+    },
+    "highly available behind a Traefik of the platform's": {
+        "PUBLIC_HOST": "llm.example.com",
+        "operator": {"replicas": 2},
+        "authserver": {"replicas": None, "podDisruptionBudget": {"minAvailable": 2}},
+        "traefik": {"enabled": False},
+        "edge": {"namespaces": ["ingress"], "trustedProxies": 1},
+        "platformKey": {"existingSecret": "mine"},
+    },
+    "a disconnected site": {
+        "PUBLIC_HOST": "llm.site.example",
+        "global": {
+            "imageRegistry": "registry.site.example:5000",
+            "imagePullSecrets": [{"name": "site"}],
+        },
+        "imagePullSecrets": [{"name": "site"}],
+        "server": {"mirror": "https://hub.site.example", "imagePullSecrets": [{"name": "site"}]},
+        "extraCA": {"configMapName": "site-ca"},
+        "catalogue": {"defaults": False},
+    },
+    "variables of ours that are given": {
+        "extraEnv": [{"name": "NO_PROXY", "value": ".corp"}, {"name": "POD_IP", "value": "::1"}],
+        "proxy": {"http": "http://proxy.example:3128", "https": "http://proxy.example:3128"},
+    },
+    "neither policies nor rights of people": {
+        "admissionPolicies": {"enabled": False},
+        "networkPolicies": {"enabled": False},
+        "rbac": {"aggregateRoles": False},
+        "authserver": {"replicas": 1},
+    },
+    "addresses of six": {
+        "PUBLIC_HOST": "[fd00::1]:8443",
+        "PUBLIC_SCHEME": "https",
+        "bindHost": "::",
+        "portal": {"enabled": True},
     },
     "portal": {"portal": {**POD, "enabled": True, "replicas": 2, "ingressAnnotations": {"a": "b"}}},
     "no peers": {"edge": {"namespaces": []}, "metrics": {"scraperNamespaces": []}},

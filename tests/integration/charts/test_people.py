@@ -1,11 +1,15 @@
 """What namespace admins, editors and viewers may do once the chart is installed."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from chart_helm import REPOSITORY, Manifest
 from chart_release import Release, kubectl
-from customer import instance
+from customer import instance, token_request
 from eventually import eventually
 from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient, kinds
@@ -59,24 +63,37 @@ async def test_the_clusters_own_roles_know_our_kinds(
     assert not await may(kubeconfig, user, customer, "create", "llmmodels")
 
 
-async def test_a_quota_bounds_the_number_of_instances(
+def documented_quota(namespace: str) -> Manifest:
+    """Return the quota of the how-to, for another namespace and for one object of each kind."""
+    page = (REPOSITORY / "docs/how-to/helm-install.md").read_text()
+    (quota,) = (
+        found
+        for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+        for found in yaml.safe_load_all(block)
+        if found.get("kind") == "ResourceQuota"
+    )
+    quota["metadata"]["namespace"] = namespace
+    quota["spec"]["hard"] = dict.fromkeys(quota["spec"]["hard"], "1")
+    return dict(quota)
+
+
+async def test_a_quota_bounds_the_number_of_orders(
     installed: Release, client: KubeClient, kubeconfig: Path, customer: str
 ) -> None:
-    """As the how-to shows it."""
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "private-llm", "namespace": customer},
-        "spec": {"hard": {"count/llminstances.llm.privatellms.msp": "1"}},
-    }
+    """Of instances and of keys, as the how-to shows it."""
+    quota = documented_quota(customer)
     await kubectl(kubeconfig, "apply", "-f", "-", objects=[quota])
 
     async def counted() -> bool:
-        asked = ("get", "quota", "private-llm", "-n", customer, "-o", "jsonpath={.status.used}")
-        return "llminstances" in (await kubectl(kubeconfig, *asked)).stdout
+        asked = ("get", "quota", "private-llm", "-n", customer, "-o", "json")
+        seen = json.loads((await kubectl(kubeconfig, *asked)).stdout).get("status", {})
+        return bool(seen.get("used", {}).keys() == quota["spec"]["hard"].keys())
 
     await eventually(counted, within=60, what="the quota")
     await client.create(kinds.LLM_INSTANCE, instance(customer, "one", replicas=0))
+    await client.create(kinds.API_TOKEN_REQUEST, token_request(customer, "one", "one"))
 
     with pytest.raises(KubernetesError, match="exceeded quota"):
         await client.create(kinds.LLM_INSTANCE, instance(customer, "two", replicas=0))
+    with pytest.raises(KubernetesError, match="exceeded quota"):
+        await client.create(kinds.API_TOKEN_REQUEST, token_request(customer, "two", "one"))

@@ -1,5 +1,6 @@
 """Install, upgrade, rollback and uninstall on a real cluster, and what customers notice of it."""
 
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -175,51 +176,77 @@ async def _managers(client: KubeClient, manifest: dict[str, Any]) -> set[str]:
 
 
 async def test_two_releases_serve_two_namespaces(
-    installed: Release, client: KubeClient, customer: str
+    clean: Release, client: KubeClient, customer: str, other_customer: str
 ) -> None:
-    """The second takes a namespace, brings no definitions and no models, and leaves the first alone."""
-    second = Release(
-        installed.helm,
-        _second_values(installed, customer),
-        name="second",
-        namespace="second-system",
-    )
-    operator = "system:serviceaccount:second-system:private-llm-operator"
-    first = Release(
-        installed.helm,
-        installed.values
-        | {
-            "admissionPolicies": installed.values["admissionPolicies"]
-            | {"furtherOperators": [operator]}
-        },
-    )
-    await first.upgrade()
+    """Each does the main job for its own customers, behind one edge, and goes without the other's."""
+    first = _one_of_two(clean, customer, other="second-system")
+    second = _second(_one_of_two(clean, other_customer, other=clean.namespace))
+    await first.install()
+    await second.install()
     try:
-        await second.install()
-        await first.upgrade()
+        keys = {}
+        for namespace in (customer, other_customer):
+            await order(client, namespace, "chat")
+            keys[namespace] = await ask_for_key(client, namespace, "key", "chat")
+            await answers(keys[namespace])
 
-        async def works() -> bool:
-            middlewares = await client.list(kinds.MIDDLEWARE, "second-system")
-            return bool(middlewares.items)
-
-        await eventually(works, within=60, what="the second operator's middlewares")
+        for namespace, release in ((customer, first), (other_customer, second)):
+            chain = f"{release.namespace}_private-llm@kubernetescrd"
+            assert await _chain(client, namespace) == chain
+        assert await _keeps_keys(client, customer) == {"private-llm-tokens"}
+        assert await _keeps_keys(client, other_customer) == {"second-tokens"}
     finally:
+        # While there is an operator that lets go of them.
+        await client.delete(kinds.API_TOKEN_REQUEST, "key", other_customer)
+        await client.delete(kinds.LLM_INSTANCE, "chat", other_customer)
+        await _gone(client, other_customer)
         await second.uninstall()
-    assert await client.get(kinds.DEPLOYMENT, "private-llm-operator", first.namespace) is not None
+
+    await answers(keys[customer])
     await uid_of(client, kinds.CUSTOM_RESOURCE_DEFINITION, CRD)
 
 
-def _second_values(first: Release, namespace: str) -> dict[str, Any]:
-    operator = "system:serviceaccount:private-llm-system:private-llm-operator"
-    return {
-        **first.values,
-        "authserver": {"workers": 1, "replicas": 1},
+def _one_of_two(release: Release, namespace: str, *, other: str) -> Release:
+    """Return the release with the values that the how-to shows: one namespace, and the other's operator."""
+    operator = f"system:serviceaccount:{other}:private-llm-operator"
+    served = {"watch": {"namespaces": [namespace]}, "onboardedNamespaces": [namespace]}
+    policies = release.values["admissionPolicies"] | {"furtherOperators": [operator]}
+    values = release.values | served | {"admissionPolicies": policies}
+    return Release(release.helm, values, release.name, release.namespace)
+
+
+def _second(release: Release) -> Release:
+    """Return a release that brings no definitions and no models, at an address of its own."""
+    address = ip_address(release.values["authserver"]["service"]["clusterIP"]) + 1
+    values = release.values | {
+        "authserver": {"workers": 1, "replicas": 1, "service": {"clusterIP": str(address)}},
         "crds": {"enabled": False},
         "catalogue": {"enabled": False},
-        "watch": {"namespaces": [namespace]},
-        "onboardedNamespaces": [namespace],
-        "admissionPolicies": first.values["admissionPolicies"] | {"furtherOperators": [operator]},
     }
+    return Release(release.helm, values, name="second", namespace="second-system")
+
+
+async def _keeps_keys(client: KubeClient, namespace: str) -> set[str]:
+    """Return the token namespaces that hold a key of the namespace's instance."""
+    uid = await uid_of(client, kinds.LLM_INSTANCE, "chat", namespace)
+    found = await client.list(kinds.SECRET, labels=f"{labels.INSTANCE_UID}={uid}")
+    return {one["metadata"]["namespace"] for one in found.items} - {namespace}
+
+
+async def _chain(client: KubeClient, namespace: str) -> str:
+    """Return which middlewares the route of the namespace's instance names."""
+    ingress = await client.get(kinds.INGRESS, "chat-llama", namespace)
+    assert ingress is not None
+    return str(
+        ingress["metadata"]["annotations"]["traefik.ingress.kubernetes.io/router.middlewares"]
+    )
+
+
+async def _gone(client: KubeClient, namespace: str) -> None:
+    async def gone() -> bool:
+        return await client.get(kinds.LLM_INSTANCE, "chat", namespace) is None
+
+    await eventually(gone, within=60, what="the end of the instance")
 
 
 async def test_the_quick_start_of_the_peer_runs(
