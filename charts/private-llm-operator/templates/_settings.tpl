@@ -17,6 +17,9 @@ SSL_CERT_FILE: /extra-ca/ca.crt
 {{- with .Values.otel.endpoint }}
 OTEL_EXPORTER_OTLP_ENDPOINT: {{ . | quote }}
 OTEL_EXPORTER_OTLP_PROTOCOL: {{ $.Values.otel.protocol | quote }}
+{{- if $.Values.extraCA.configMapName }}
+OTEL_EXPORTER_OTLP_CERTIFICATE: /extra-ca/ca.crt
+{{- end }}
 OTEL_TRACES_SAMPLER: parentbased_traceidratio
 OTEL_TRACES_SAMPLER_ARG: {{ divf $.Values.otel.samplingPercent 100 | quote }}
 {{- end }}

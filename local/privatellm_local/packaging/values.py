@@ -198,7 +198,9 @@ class Values(Group):
     """Security context of our pods. Containers drop all capabilities and have a read-only root anyway."""
 
     extra_ca: ExtraCa = Field(default=ExtraCa(), alias="extraCA")
-    """Certificates that our pods trust beside the system's."""
+    """Certificates that operator and ForwardAuth service trust in place of their image's: for the collector
+    of traces. The fetcher of models trusts what its image does; docs/how-to/set-hosts-and-tls.md says how
+    that becomes more."""
 
     proxy: Proxy = Proxy()
     """Proxy variables of operator and ForwardAuth service, whose only way out is the collector of traces.

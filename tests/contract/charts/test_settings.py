@@ -146,6 +146,16 @@ def test_no_variable_is_written_for_nobody(helm: Helm) -> None:
 
 
 @pytest.mark.parametrize("part", ["operator", "authserver"])
+def test_the_collector_of_traces_is_believed_by_the_given_bundle(helm: Helm, part: str) -> None:
+    """OpenTelemetry's exporters look nowhere else for certificates, whatever their protocol."""
+    values = {"otel": {"endpoint": "https://otel:4317"}, "extraCA": {"configMapName": "site"}}
+
+    written = environment(helm.template(values), part)
+
+    assert written["OTEL_EXPORTER_OTLP_CERTIFICATE"] == written["SSL_CERT_FILE"]
+
+
+@pytest.mark.parametrize("part", ["operator", "authserver"])
 def test_a_further_variable_stands_in_for_ours(helm: Helm, part: str) -> None:
     """No name is there twice: an API server that applies refuses such a list."""
     further = [
