@@ -222,8 +222,49 @@ async def test_a_bad_change_degrades_and_a_good_one_heals(
     await client.patch(kinds.LLM_INSTANCE, "chat", namespace, {"spec": {"model": bad}})
 
     await until_condition(client, kinds.LLM_INSTANCE, namespace, "chat", "Ready", "CrashLoop")
-    degraded = await until_phase(client, kinds.LLM_INSTANCE, namespace, "chat", "Degraded")
-    assert degraded["status"]["readyReplicas"] == 1
+
+    async def degraded() -> bool:
+        seen = await client.get(kinds.LLM_INSTANCE, "chat", namespace)
+        assert seen is not None
+        status = seen["status"]
+        assert (status["phase"], status["readyReplicas"]) == ("Degraded", 1), status
+        # What answers is told, and not what was ordered.
+        assert status["model"]["name"] == MODEL
+        assert f"Until {bad} can be served, {MODEL} is." in _condition(seen, "Ready")["message"]
+        return True
+
+    await eventually(degraded, within=90, what="the former model, served by a degraded instance")
 
     await client.patch(kinds.LLM_INSTANCE, "chat", namespace, {"spec": {"model": MODEL}})
-    await until_phase(client, kinds.LLM_INSTANCE, namespace, "chat", "Ready")
+    healed = await until_phase(client, kinds.LLM_INSTANCE, namespace, "chat", "Ready")
+    assert healed["status"]["model"]["name"] == MODEL
+
+
+async def test_a_change_of_the_model_is_served_when_the_status_says_so(
+    client: KubeClient, namespace: str, model_like: Callable[..., Awaitable[str]]
+) -> None:
+    """Name and checksum change when the former server is gone, and not when the order does."""
+    await order(client, namespace, "chat")
+    known = await client.get(kinds.LLM_MODEL, MODEL)
+    assert known is not None
+    other = await model_like(sha256=known["spec"]["sha256"])
+    early: list[str] = []
+    await client.patch(kinds.LLM_INSTANCE, "chat", namespace, {"spec": {"model": other}})
+
+    async def served() -> bool:
+        seen = await client.get(kinds.LLM_INSTANCE, "chat", namespace)
+        assert seen is not None
+        name = seen["status"]["model"]["name"]
+        assert name in (MODEL, other)
+        pods = (await client.list(kinds.POD, namespace)).items
+        living = [p for p in pods if not p["metadata"].get("deletionTimestamp")]
+        early.extend(p["metadata"]["name"] for p in living if name == other and _serves(p, MODEL))
+        return bool(name == other)
+
+    await eventually(served, within=120, what=f"{other} in the status")
+    assert early == []
+
+
+def _serves(pod: Manifest, model: str) -> bool:
+    arguments = pod["spec"]["containers"][0]["args"]
+    return bool(arguments[arguments.index("--alias") + 1] == model)

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+import thoroughness
 from operator_objects import facts, instance, model, settings
 from privatellm.api.llm_instance import LLMInstance
 from privatellm.api.llm_model import LLMModel
@@ -57,7 +58,7 @@ async def _accepted(client: KubeClient, ordered: LLMInstance, served: LLMModel) 
 
 
 @examples(
-    max_examples=25,
+    max_examples=thoroughness.examples(25),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

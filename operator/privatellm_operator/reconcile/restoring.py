@@ -9,18 +9,47 @@ as settled as it can be. Only an answer to a write that left nobody else a say m
 such an answer has beside what was sent came with that request.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from enum import Enum, auto
 from typing import Any
 
 from privatellm.kube import Manifest
 from privatellm.kube.kinds import Kind
-from privatellm_operator.reconcile.matching import matches
+from privatellm_operator.reconcile.matching import exceeds, lacks, matches
 from privatellm_operator.render.instance import DIGEST_ANNOTATION, digest
 
 Operation = dict[str, Any]
 """One step of a JSON patch (RFC 6902)."""
 
+MOST_ANSWERS = 50_000
+"""Odd answers that are remembered; forgetting one costs a write."""
+
 _IDENTITY = ("apiVersion", "kind", "metadata", "status")
+
+
+class Repair(Enum):
+    """What makes an object what it should be."""
+
+    APPLY = auto()
+    """Something is missing; what was added is seen to by the same write."""
+
+    RESTORE = auto()
+    """Something was added."""
+
+
+def repair_of(live: Manifest, desired: Manifest, remembered: str | None) -> Repair | None:
+    """Return what an object needs; ``None`` when it is as it should be, or as it can be.
+
+    Args:
+        live: The object.
+        desired: What we want of it.
+        remembered: The fingerprint of an odd answer; ``None`` when there was none.
+    """
+    needed = (
+        Repair.APPLY if lacks(live, desired) else Repair.RESTORE if exceeds(live, desired) else None
+    )
+    return None if needed and _is_answer(live, desired, remembered) else needed
 
 
 def restoration(live: Manifest, desired: Manifest) -> list[Operation]:
@@ -46,33 +75,28 @@ class Answers:
     """What the API server made of writes that did not end as they were meant."""
 
     def __init__(self) -> None:
-        self._prints: dict[tuple[Kind, str, str], str] = {}
+        self._prints: OrderedDict[tuple[Kind, str], str] = OrderedDict()
 
     def note(self, kind: Kind, desired: Manifest, answer: Manifest) -> None:
         """Take note of the answer to a write that left nobody else a say."""
-        if matches(answer, desired):
-            self._prints.pop(_name(kind, answer), None)
-        else:
-            self._prints[_name(kind, answer)] = fingerprint(answer)
-
-    def forget(self, kind: Kind, namespace: str, name: str) -> None:
-        """Drop what is known of an object that is gone."""
-        self._prints.pop((kind, namespace, name), None)
+        self._prints.pop(_uid(kind, answer), None)
+        if not matches(answer, desired):
+            self._prints[_uid(kind, answer)] = fingerprint(answer)
+        if len(self._prints) > MOST_ANSWERS:
+            self._prints.popitem(last=False)
 
     def of(self, kind: Kind, live: Manifest) -> str | None:
-        """Return the fingerprint of the last odd answer about an object of that name, if there is one."""
-        return self._prints.get(_name(kind, live))
+        """Return the fingerprint of the last odd answer about an object, if there is one."""
+        return self._prints.get(_uid(kind, live))
 
 
-def is_answer(live: Manifest, desired: Manifest, remembered: str | None) -> bool:
-    """Say whether an object still is what became of our last write, and that write is still wanted.
-
-    Args:
-        live: The object.
-        desired: What we want of it.
-        remembered: The fingerprint of an odd answer; ``None`` when there was none.
-    """
-    return remembered == fingerprint(live) and _applied(live) == _applied(desired)
+def _is_answer(live: Manifest, desired: Manifest, remembered: str | None) -> bool:
+    """Say whether an object still is what became of our last write, and that write is still wanted."""
+    return (
+        remembered is not None
+        and remembered == fingerprint(live)
+        and _applied(live) == _applied(desired)
+    )
 
 
 def fingerprint(manifest: Manifest) -> str:
@@ -105,6 +129,5 @@ def _applied(manifest: Manifest) -> str | None:
     return annotations.get(DIGEST_ANNOTATION)
 
 
-def _name(kind: Kind, manifest: Manifest) -> tuple[Kind, str, str]:
-    metadata = manifest["metadata"]
-    return kind, metadata.get("namespace", ""), metadata["name"]
+def _uid(kind: Kind, manifest: Manifest) -> tuple[Kind, str]:
+    return kind, manifest["metadata"]["uid"]

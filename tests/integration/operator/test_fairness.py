@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(300
 CROWD = 1_000
 WRITES_OF_AN_INSTANCE = 8
 LONGEST_DELAY_SECONDS = 2.0
-"""On a machine that has nothing else to do; a busy one stretches it as it stretches plain writes."""
+"""What the crowd may cost another tenant's first order, beyond what it costs whoever writes as much beside
+it without any operator: the API server's time is shared, and not the operator's to give."""
 
 MOST_PASSES_BEFORE = 3 * WORKERS
 """Of the crowd: those that run already, the ones of our turn, and a margin as large as both differ."""
@@ -64,10 +65,19 @@ async def _served(client: KubeClient) -> int:
     return len((await client.list(kinds.INGRESS, TENANT)).items)
 
 
+def _told(**seconds: float) -> str:
+    return ", ".join(f"{name} {value:.2f} s" for name, value in seconds.items())
+
+
 async def test_a_tenant_with_a_thousand_orders_does_not_delay_anothers_first(
     crowded_kubeconfig: Path, tmp_path: Path
 ) -> None:
-    """Namespaces take turns, so a backlog of one is no queue for the other."""
+    """Namespaces take turns, so a backlog of one is no queue for the other.
+
+    The count of the crowd's routes meanwhile is the proof of the turns, and holds on any machine. The
+    seconds are those of this machine: how much longer the first order takes beside the crowd than alone,
+    less how much longer the same number of plain writes takes then.
+    """
     async with (
         await KubeClient.connect(crowded_kubeconfig) as client,
         await KubeClient.connect(crowded_kubeconfig) as crowd,
@@ -90,5 +100,7 @@ async def test_a_tenant_with_a_thousand_orders_does_not_delay_anothers_first(
             served = await _served(client) - before
             busy = await _plain_writes(client, "plain-beside")
 
-    assert served <= MOST_PASSES_BEFORE
-    assert beside - alone < LONGEST_DELAY_SECONDS * max(1.0, busy / quiet)
+    told = _told(alone=alone, beside=beside, plain_alone=quiet, plain_beside=busy)
+    print(f"first order: {told}; routes of the crowd meanwhile: {served}")  # noqa: T201 - the figures
+    assert served <= MOST_PASSES_BEFORE, told
+    assert (beside - alone) - (busy - quiet) < LONGEST_DELAY_SECONDS, told

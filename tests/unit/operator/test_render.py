@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+import thoroughness
 from operator_objects import children, facts, instance, model, settings
 from privatellm import labels
 from privatellm.kube import kinds
@@ -51,7 +52,7 @@ instances = st.builds(
 )
 
 
-@examples(max_examples=30)
+@examples(max_examples=thoroughness.examples(30))
 @given(instances, models)
 def test_rendering_twice_is_the_same_and_changes_no_input(ordered: Any, served: Any) -> None:
     """Builders are pure."""
@@ -76,7 +77,7 @@ def test_children_carry_legal_names_our_labels_and_their_owner(ordered: Any, ser
         assert (owner["uid"], owner["controller"]) == (ordered.metadata.uid, True)
 
 
-@examples(max_examples=30)
+@examples(max_examples=thoroughness.examples(30))
 @given(st.lists(instances, min_size=2, max_size=6, unique_by=lambda i: i.metadata.name))
 def test_two_instances_never_share_a_child(ordered: Any) -> None:
     """Shortened names are still different names."""

@@ -10,6 +10,7 @@ from privatellm_operator.handlers.arrivals import Arrivals
 from privatellm_operator.queue import Key, WorkQueue
 from privatellm_operator.world.cache import World
 from privatellm_operator.world.routing import all_parents, dependants_in, keys_of, platform_key
+from privatellm_operator.world.watched import belongs_to
 
 PLATFORM = platform_key("private-llm-system")
 
@@ -254,6 +255,32 @@ def test_new_rights_in_a_namespace_ask_for_everything_there() -> None:
         PLATFORM,
         *all_parents(_world()),
     }
+
+
+def test_a_namespace_that_begins_to_go_asks_for_everything_in_it() -> None:
+    """And one that only changes its labels for nothing."""
+    world = _world()
+    metadata = {"name": "acme", "resourceVersion": "9", "uid": "n"}
+    assert list(keys_of(kinds.NAMESPACE, {"metadata": metadata}, world, PLATFORM)) == []
+
+    leaving = {"metadata": metadata | {"deletionTimestamp": "2026-11-30T08:00:00Z"}}
+    assert set(keys_of(kinds.NAMESPACE, leaving, world, PLATFORM)) == {CHAT, OTHER, REQUEST}
+
+    assert not world.namespace_leaves("acme")
+    world.observe(kinds.NAMESPACE, "MODIFIED", leaving)
+    assert world.namespace_leaves("acme")
+
+
+def test_a_child_without_an_owner_is_found_by_its_label() -> None:
+    """Somebody took the owner away; whoever controls it now would count more."""
+    store = World()[kinds.SECRET]
+    marked = {labels.INSTANCE_UID: UID}
+    store.put(secret(5, ownerReferences=[], labels=marked))
+    assert len(store.find(UID)) == 1
+
+    store.put(secret(6, owner="another", labels=marked))
+    [found] = store.find("another")
+    assert not belongs_to(found, UID)
 
 
 def test_a_kind_that_is_not_defined_has_no_objects() -> None:

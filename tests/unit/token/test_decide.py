@@ -1,5 +1,6 @@
 """The decision as a table: facts about the world in, steps out."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -216,6 +217,17 @@ def test_only_what_somebody_else_can_change_is_looked_at_again(
     plan = decide(a_world(a_request(**spec), instance=None), POLICY)
 
     assert (plan.requeue_after is not None) is retried
+
+
+def test_a_namespace_that_goes_takes_its_keys_first() -> None:
+    """The request is deleted minutes later; until then nothing is issued, and nothing else is written."""
+    token = Token.mint()
+    with_key = a_world(a_request(), verifiers=(a_verifier(token),))
+
+    plan = decide(replace(with_key, namespace_leaves=True, damaged=("v-odd",)), POLICY)
+    assert set(plan.steps) == {RemoveVerifier(verifier_name(token.key_id)), RemoveVerifier("v-odd")}
+
+    assert decide(replace(a_world(a_request()), namespace_leaves=True), POLICY) == Plan()
 
 
 def test_a_deleted_request_loses_its_verifiers_and_then_its_finalizer() -> None:

@@ -9,13 +9,12 @@ with its UID.
 
 from privatellm import labels
 from privatellm.api.llm_instance import LLMInstance, LLMInstanceStatus
-from privatellm.kube import Manifest, PatchType, kinds
+from privatellm.kube import Manifest, kinds
 from privatellm.kube.kinds import Kind
 from privatellm_operator.context import ProcessContext
 from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.instance.plan import Delete, Restore, Step, Strip, Write
-from privatellm_operator.reconcile.matching import exceeds
-from privatellm_operator.reconcile.restoring import restoration
+from privatellm_operator.reconcile.owned import OwnedWriter
 
 NEVER_A_VERSION = "1"
 """etcd counts from 1 for the empty store, so its first object has version 2. An apply that expects version
@@ -29,7 +28,7 @@ class InstanceWriter:
         self._context = context
         self._client = context.client
         self._world = context.world
-        self._answers = context.answers
+        self._owned = OwnedWriter(context)
 
     async def carry_out(self, step: Step, namespace: str) -> None:
         """Do one step.
@@ -40,9 +39,10 @@ class InstanceWriter:
         """
         match step:
             case Write(kind, _, uid, manifest):
-                await self._apply(kind, manifest, uid)
+                guard = {"uid": uid} if uid else {"resourceVersion": NEVER_A_VERSION}
+                await self._owned.apply(kind, manifest, guard)
             case Restore(kind, _, live, manifest):
-                await self._restore(kind, live, manifest)
+                await self._owned.restore(kind, live, manifest)
             case Strip(kind, name, uid, keys):
                 metadata: Manifest = {field: dict.fromkeys(names) for field, names in keys.items()}
                 patch = {"metadata": metadata | {"uid": uid}}
@@ -101,29 +101,6 @@ class InstanceWriter:
         )
         own = Key(kinds.LLM_INSTANCE, metadata.namespace, metadata.name)
         self._context.wrote(kinds.LLM_INSTANCE, answer, by=own)
-
-    async def _apply(self, kind: Kind, manifest: Manifest, uid: str | None) -> None:
-        guard = {"uid": uid} if uid else {"resourceVersion": NEVER_A_VERSION}
-        guarded = manifest | {"metadata": manifest["metadata"] | guard}
-        answer = await self._client.apply(kind, guarded, field_manager=labels.FIELD_MANAGER)
-        self._note(kind, answer)
-        if exceeds(answer, manifest):
-            await self._restore(kind, answer, manifest)
-        else:
-            self._answers.note(kind, manifest, answer)
-
-    async def _restore(self, kind: Kind, live: Manifest, manifest: Manifest) -> None:
-        metadata = live["metadata"]
-        answer = await self._client.patch(
-            kind,
-            metadata["name"],
-            metadata["namespace"],
-            restoration(live, manifest),
-            patch_type=PatchType.JSON,
-            field_manager=labels.FIELD_MANAGER,
-        )
-        self._note(kind, answer)
-        self._answers.note(kind, manifest, answer)
 
     def _note(self, kind: Kind, answer: Manifest) -> None:
         self._world[kind].put(answer)

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Iterator
 
 from privatellm.kube import Manifest, kinds
-from privatellm.kube.kinds import Kind
 from privatellm_operator.reconcile.instance.checks import first_fault, predecessor_leaves
 from privatellm_operator.reconcile.instance.facts import InstanceWorld
 from privatellm_operator.reconcile.instance.plan import Delete, Plan, Restore, Step, Strip, Write
 from privatellm_operator.reconcile.instance.reasons import Reason
-from privatellm_operator.reconcile.matching import exceeds, lacks, smuggled
-from privatellm_operator.reconcile.restoring import is_answer
+from privatellm_operator.reconcile.matching import smuggled
+from privatellm_operator.reconcile.restoring import Repair, repair_of
 from privatellm_operator.render.children import build_all
 from privatellm_operator.render.instance import InstanceFacts
 from privatellm_operator.render.middlewares import chain_name
@@ -56,16 +55,14 @@ def _changes(world: InstanceWorld, desired: Iterable[Manifest]) -> Iterator[Step
             continue
         if live is None:
             yield Write(kind, name, uid, manifest)
-        elif not is_answer(live, manifest, world.answers.get((kind, name))):
-            yield from _repairs(kind, name, live, manifest)
-
-
-def _repairs(kind: Kind, name: str, live: Manifest, desired: Manifest) -> Iterator[Step]:
-    """Yield what makes a child what it should be; a write sees to additions as well."""
-    if lacks(live, desired):
-        yield Write(kind, name, live["metadata"]["uid"], desired)
-    elif exceeds(live, desired):
-        yield Restore(kind, name, live, desired)
+            continue
+        match repair_of(live, manifest, world.answers.get((kind, name))):
+            case Repair.APPLY:
+                yield Write(kind, name, uid, manifest)
+            case Repair.RESTORE:
+                yield Restore(kind, name, live, manifest)
+            case None:
+                pass
 
 
 def _has_middlewares(world: InstanceWorld) -> bool:

@@ -17,7 +17,7 @@ from privatellm.kube import Manifest, kinds
 from privatellm_operator.context import ProcessContext
 from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.events import Announcement, EventRecorder
-from privatellm_operator.reconcile.matching import matches
+from privatellm_operator.reconcile.matching import lacks
 from privatellm_operator.render.instance import DIGEST_ANNOTATION, with_digest
 
 log = structlog.get_logger(__name__)
@@ -79,7 +79,8 @@ class CatalogueReconciler:
         if desired is None:
             return None
         live = self._store.get("", key.name)
-        if live is None or not matches(live, desired):
+        # What the team adds to a model of the files stays.
+        if live is None or lacks(live, desired):
             answer = await self._context.client.apply(
                 kinds.LLM_MODEL, desired, field_manager=labels.FIELD_MANAGER
             )

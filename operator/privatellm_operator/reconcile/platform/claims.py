@@ -13,12 +13,13 @@ import structlog
 from privatellm import labels
 from privatellm.api.llm_model import LLMModel
 from privatellm.errors import ConflictError, InvalidObjectError
-from privatellm.kube import Manifest, kinds
+from privatellm.kube import Manifest, PatchType, kinds
 from privatellm.names import claim_name
 from privatellm_operator.context import ProcessContext
 from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.instance.apply import NEVER_A_VERSION
-from privatellm_operator.reconcile.matching import matches
+from privatellm_operator.reconcile.matching import lacks
+from privatellm_operator.reconcile.restoring import restoration
 from privatellm_operator.render import cache
 from privatellm_operator.render.cache import is_ours
 from privatellm_operator.render.source import weights_of
@@ -78,11 +79,25 @@ class ClaimReconciler:
             await self._create(key, desired)
             return
         desired["spec"] = {name: live["spec"][name] for name in desired["spec"]}
-        if matches(live, desired) and _owners(live) == _owners(desired):
-            return
-        guarded = desired | {"metadata": desired["metadata"] | {"uid": live["metadata"]["uid"]}}
-        answer = await self._context.client.apply(
-            kinds.PERSISTENT_VOLUME_CLAIM, guarded, field_manager=labels.FIELD_MANAGER
+        if lacks(live, desired):
+            guard = {"uid": live["metadata"]["uid"]}
+            guarded = desired | {"metadata": desired["metadata"] | guard}
+            live = await self._context.client.apply(
+                kinds.PERSISTENT_VOLUME_CLAIM, guarded, field_manager=labels.FIELD_MANAGER
+            )
+            self._context.wrote(kinds.PERSISTENT_VOLUME_CLAIM, live, by=key)
+        if _owners(live) != _owners(desired):
+            await self._leave_to(key, live, desired)
+
+    async def _leave_to(self, key: Key, live: Manifest, desired: Manifest) -> None:
+        """Take away owners that are no users: applying does not, and they would keep the claim for ever."""
+        answer = await self._context.client.patch(
+            kinds.PERSISTENT_VOLUME_CLAIM,
+            key.name,
+            key.namespace,
+            restoration(live, {"metadata": desired["metadata"]}),
+            patch_type=PatchType.JSON,
+            field_manager=labels.FIELD_MANAGER,
         )
         self._context.wrote(kinds.PERSISTENT_VOLUME_CLAIM, answer, by=key)
 

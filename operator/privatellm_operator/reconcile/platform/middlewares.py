@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 
 import structlog
 
-from privatellm import labels
 from privatellm.api.llm_model import LLMModel
 from privatellm.errors import InvalidObjectError, NotFoundError
 from privatellm.kube import Manifest, kinds
 from privatellm_operator.context import ProcessContext
 from privatellm_operator.queue import Key
-from privatellm_operator.reconcile.matching import matches
+from privatellm_operator.reconcile.owned import OwnedWriter
+from privatellm_operator.reconcile.restoring import Repair, repair_of
 from privatellm_operator.render import middlewares
 from privatellm_operator.render.ingress import ROUTER, middleware_reference
 from privatellm_operator.settings import Settings
@@ -30,6 +30,7 @@ class MiddlewareReconciler:
 
     def __init__(self, context: ProcessContext) -> None:
         self._context = context
+        self._owned = OwnedWriter(context)
 
     async def reconcile(self, key: Key) -> float | None:
         """Do one pass over all middlewares."""
@@ -66,11 +67,12 @@ class MiddlewareReconciler:
         for manifest in desired:
             metadata = manifest["metadata"]
             live = store.get(metadata["namespace"], metadata["name"])
-            if live is None or not matches(live, manifest):
-                answer = await self._context.client.apply(
-                    kinds.MIDDLEWARE, manifest, field_manager=labels.FIELD_MANAGER
-                )
-                store.put(answer)
+            remembered = self._context.answers.of(kinds.MIDDLEWARE, live) if live else None
+            needed = repair_of(live, manifest, remembered) if live else Repair.APPLY
+            if needed is Repair.APPLY:
+                await self._owned.apply(kinds.MIDDLEWARE, manifest, {})
+            elif needed is Repair.RESTORE and live is not None:
+                await self._owned.restore(kinds.MIDDLEWARE, live, manifest)
 
     def _enqueue_instances(self) -> None:
         for instance in self._context.world[kinds.LLM_INSTANCE].all():
