@@ -95,6 +95,36 @@ def test_nothing_is_pushed_before_the_tests_have_passed() -> None:
         assert ("secrets." in str(job)) is (name == "publish")
 
 
+def test_each_job_of_a_release_may_do_its_own_part_and_no_more() -> None:
+    """Who runs the tests writes nothing; only who signs gets an identity to sign with."""
+    rights = {name: job.get("permissions") for name, job in RELEASE["jobs"].items()}
+
+    assert rights == {
+        "check": None,
+        "images": {"contents": "read", "packages": "write"},
+        "publish": {"contents": "write", "packages": "write", "id-token": "write"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "standing"), [("1.2.3", "--latest"), ("1.2.3-rc.1", "--prerelease")], ids=str
+)
+def test_a_candidate_is_never_offered_as_the_latest_release(version: str, standing: str) -> None:
+    """The script's own line decides it."""
+    script = next(s["run"] for s in steps(RELEASE) if s.get("name") == "Publish the release")
+    (line,) = (line for line in script.splitlines() if line.startswith("case "))
+
+    said = subprocess.run(
+        ["bash", "-c", f'{line}\necho "$standing"'],
+        env={"VERSION": version},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert said.stdout.strip() == standing
+
+
 def test_tools_that_are_built_have_a_version() -> None:
     """Go's checksum database vouches for them then."""
     for name in ("COSIGN", "OCM"):
