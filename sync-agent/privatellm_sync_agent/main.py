@@ -13,13 +13,13 @@ from typing_extensions import override
 
 from privatellm.errors import InvalidInputError, KubernetesError, PrivateLLMError
 from privatellm.kube.credentials import Credentials, load_credentials
+from privatellm.kube.fence import FencedClient
 from privatellm.kube.lease import Lease, LeaseLostError, LeaseSettings
 from privatellm.telemetry.logs import configure_logging
 from privatellm.telemetry.tracing import SpanSink, open_sink
 from privatellm_sync_agent import flags as command_line
 from privatellm_sync_agent import listeners
 from privatellm_sync_agent.agent import Agent, AgentSettings
-from privatellm_sync_agent.fence import FencedClient
 from privatellm_sync_agent.flags import Flags
 from privatellm_sync_agent.kcp.home import find_home
 from privatellm_sync_agent.listeners import Readiness

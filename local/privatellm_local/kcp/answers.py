@@ -11,6 +11,7 @@ _REASONS = {
     HTTPStatus.NOT_FOUND: "NotFound",
     HTTPStatus.CONFLICT: "Conflict",
     HTTPStatus.GONE: "Expired",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "UnsupportedMediaType",
     HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid",
     HTTPStatus.TOO_MANY_REQUESTS: "TooManyRequests",
     HTTPStatus.INTERNAL_SERVER_ERROR: "InternalError",

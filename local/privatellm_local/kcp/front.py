@@ -174,6 +174,8 @@ class Front:
             body = self._body(inward, request, await _read(request), claim)
         except PermissionError as error:
             return _refuse(403, str(error))
+        except UnreadableError as error:
+            return _refuse(error.code, str(error))
         if refusal := self._invalid(request.method, cluster, resource, body):
             return _refuse(422, refusal)
         content = request.headers.get("Content-Type", "application/json").split(";")[0]
@@ -273,9 +275,33 @@ def _outward(answer: Any, status: int, cluster: str, resource: Resource) -> Any:
     return outward_list(answer) if "items" in answer else outward(answer)
 
 
+class UnreadableError(ValueError):
+    """What a client sent cannot be read; carries the HTTP status of the refusal."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 async def _read(request: web.Request) -> Any:
-    text = await request.text()
-    return yaml.safe_load(text) if text else None
+    """Return what a client sent, as JSON or YAML.
+
+    Raises:
+        UnreadableError: when it is neither.
+    """
+    if request.content_type.endswith(("protobuf", "cbor")):
+        raise UnreadableError(
+            415,
+            f"This double of kcp reads JSON and YAML, not {request.content_type}. With kubectl, write the "
+            "object into a file and apply that.",
+        )
+    try:
+        text = await request.text()
+        return yaml.safe_load(text) if text else None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UnreadableError(
+            400, f"The body cannot be read: {' '.join(str(error).split())}"
+        ) from error
 
 
 def _is_watch(request: web.Request) -> bool:

@@ -20,7 +20,7 @@ from privatellm_sync_agent.engine import finalizers, notes, reporting
 from privatellm_sync_agent.engine.events import Reason
 from privatellm_sync_agent.engine.onboarding import ensure_namespace
 from privatellm_sync_agent.engine.publication import RelatedRule
-from privatellm_sync_agent.engine.work import Verdict, Work
+from privatellm_sync_agent.engine.work import AGAIN_AFTER_CONFLICT, Done, Verdict, Work
 from privatellm_sync_agent.naming.names import Identity
 from privatellm_sync_agent.objects.merge import Drift
 from privatellm_sync_agent.objects.ownership import (
@@ -319,6 +319,7 @@ class Carrier:
         return {AGENT: self.work.publication.agent, CLUSTER: self.work.identity.cluster}
 
     def _tell_conflict(self, place: Place) -> None:
+        self.work.again_after = AGAIN_AFTER_CONFLICT
         log.warning("related object conflicts", object=str(self.work.identity), name=place.name)
         self.work.tell(
             Reason.RELATED_CONFLICT,
@@ -345,7 +346,7 @@ async def carry_related(work: Work) -> Verdict:
     await notes.write(work, noted)
     if failure is not None:
         raise failure
-    return None
+    return Done(work.again_after) if work.again_after is not None else None
 
 
 async def release_all(work: Work) -> None:

@@ -7,12 +7,9 @@ from privatellm.kube import Manifest
 from privatellm_sync_agent.engine import content as contents
 from privatellm_sync_agent.engine.events import Reason
 from privatellm_sync_agent.engine.onboarding import open_namespace
-from privatellm_sync_agent.engine.work import Done, Verdict, Work
+from privatellm_sync_agent.engine.work import AGAIN_AFTER_CONFLICT, Done, Verdict, Work
 
 log = structlog.get_logger(__name__)
-
-AGAIN_AFTER_CONFLICT = 60.0
-"""Seconds until a taken name is looked at again: only an administrator can free it."""
 
 
 async def ensure_copy(work: Work) -> Verdict:

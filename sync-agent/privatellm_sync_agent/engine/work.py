@@ -9,6 +9,9 @@ from privatellm_sync_agent.engine.world import Used, World
 from privatellm_sync_agent.naming.names import Identity
 from privatellm_sync_agent.objects.ownership import Owner
 
+AGAIN_AFTER_CONFLICT = 30.0
+"""Seconds until a taken name is looked at again: whoever frees it makes no event that we see."""
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -39,6 +42,7 @@ class Work:
         local: Its copy, if it has one.
         cluster_path: Path of the workspace, when the provider asked for it.
         uses: The related objects that this one depends on.
+        again_after: Seconds after which another pass is wanted; what stops this one is out of sight.
     """
 
     publication: Publication
@@ -50,6 +54,7 @@ class Work:
     local: Manifest | None
     cluster_path: str = ""
     uses: set[Used] = field(default_factory=set)
+    again_after: float | None = None
 
     @property
     def service(self) -> KubeClient:

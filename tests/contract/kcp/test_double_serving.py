@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from kcp_clusters import Servers
-from kcp_world import ADMIN, create_workspace
+from kcp_world import ADMIN, create_workspace, running_double
 from privatellm.kube import KubeClient
 from privatellm.kube.credentials import load_credentials
 from privatellm_local.addresses import plan_for
@@ -64,3 +64,24 @@ async def test_a_double_with_a_certificate_is_used_as_a_kcp_is(
                 async with http.get(f"{double.url}{path}", ssl=trust) as answer:
                     statuses[path] = answer.status
         assert statuses == {"/readyz": 200, "/livez": 200, "/clusters/root/api/v1/secrets": 401}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "status", "said"),
+    [
+        ("application/vnd.kubernetes.protobuf", b"k8s\x00\x01", 415, "JSON and YAML"),
+        ("application/json", b"{", 400, "cannot be read"),
+        ("application/json", b"\xff", 400, "cannot be read"),
+    ],
+)
+async def test_what_cannot_be_read_is_refused_in_words(
+    api_servers: Servers, content_type: str, body: bytes, status: int, said: str
+) -> None:
+    """`kubectl create secret` speaks protobuf, and must be told what to do instead."""
+    async with running_double(api_servers) as double, aiohttp.ClientSession() as http:
+        headers = {"Authorization": f"Bearer {ADMIN}", "Content-Type": content_type}
+        url = f"{double.url}/clusters/root/api/v1/namespaces/default/secrets"
+        async with http.post(url, data=body, headers=headers) as answer:
+            refusal = await answer.json()
+            assert answer.status == refusal["code"] == status
+            assert said in refusal["message"]

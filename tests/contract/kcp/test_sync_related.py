@@ -7,6 +7,7 @@ import pytest
 from eventually import eventually
 from kcp_secrets import encoded, give_secret, no_secret, secret_of
 from kcp_world import CONFIG_MAP, SECRET, Workspace, World
+from privatellm_sync_agent.engine import copies
 
 pytestmark = pytest.mark.deep
 
@@ -80,8 +81,11 @@ async def test_the_copy_goes_with_the_object_it_belongs_to(world: World) -> None
         await no_secret(acme, "s")
 
 
-async def test_a_customers_own_secret_of_that_name_is_never_touched(world: World) -> None:
+async def test_a_customers_own_secret_of_that_name_is_never_touched(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """6b.C: it is told in an event, and when the name is free the provider's one appears."""
+    monkeypatch.setattr(copies, "AGAIN_AFTER_CONFLICT", 1.0)
     await world.publish(related=[UP])
     async with world.agent():
         await world.published()
@@ -96,6 +100,29 @@ async def test_a_customers_own_secret_of_that_name_is_never_touched(world: World
         await eventually(told, what="an event about the conflict")
         await secret_of(acme, "s", mine="1")
         await acme.client.patch(world.kind, "x", "default", {"spec": {"again": True}})
+        await acme.create(world.kind, "y", "default", spec={})
+        await acme.client.delete(world.kind, "y", "default")
+        await secret_of(acme, "s", mine="1")
+        await acme.client.delete(SECRET, "s", "default")
+        await secret_of(acme, "s", key="one")
+
+
+async def test_a_customers_own_secret_outlives_the_object_whose_copy_it_kept_away(
+    world: World,
+) -> None:
+    """6b.C: neither while the object lives nor when it ends."""
+    await world.publish(related=[UP])
+    async with world.agent():
+        await world.published()
+        acme = await world.customer()
+        await acme.create(SECRET, "s", "default", data=encoded(mine="1"))
+        await acme.create(world.kind, "x", "default", spec={})
+        await give_secret(world, await world.copy_of(acme, "x"), "s", data=encoded(key="one"))
+
+        async def told() -> bool:
+            return "RelatedObjectConflict" in await acme.events("x")
+
+        await eventually(told, what="an event about the conflict")
         await acme.client.delete(world.kind, "x", "default")
 
         async def gone() -> bool:
