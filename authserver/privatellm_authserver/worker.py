@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 
 import structlog
 import uvloop
@@ -101,15 +102,19 @@ class Reporter:
 
 
 def build_app(
-    settings: Settings, index: TokenIndex, meter: Meter, spans: SpanSink | None
+    settings: Settings,
+    index: TokenIndex,
+    meter: Meter,
+    spans: SpanSink | None,
+    wall: Callable[[], float] = time.time,
 ) -> VerifyApp | TracedApp:
     """Return the application; without a sink of spans it knows nothing of traces."""
     reader, audit = FactReader(settings.public_host), AuditLog(settings.audit_lines_per_second)
-    plain = VerifyApp(reader, index, meter, audit)
+    plain = VerifyApp(reader, index, meter, audit, wall)
     if spans is None:
         return plain
     tracing = TracingAudit(audit)
-    traced = VerifyApp(reader, index, meter, tracing)
+    traced = VerifyApp(reader, index, meter, tracing, wall)
     return TracedApp(plain, traced, tracing, spans, RateLimit(SPANS_PER_SECOND))
 
 
@@ -131,10 +136,11 @@ async def work(
         EntryReader(PlatformKey.read(settings.platform_key_file)), settings.max_staleness_seconds
     )
     meter, health = Meter(), FeedHealth()
-    server = make_server(build_app(settings, index, meter, spans))
     orders, writer = await asyncio.open_connection(sock=channel)
     reporter = Reporter(index, meter, health, writer)
     async with await KubeClient.connect() as client:
+        # Lives of keys are counted by the clock that wrote when they began.
+        server = make_server(build_app(settings, index, meter, spans, client.time))
         feed = VerifierFeed(
             client, settings.token_namespace, index, health, on_confirmed=reporter.confirmed
         )

@@ -10,8 +10,8 @@ import structlog
 from privatellm.backend_keys import PlatformKey
 from privatellm.errors import InvalidInputError, PrivateLLMError
 from privatellm.kube import KubeClient
+from privatellm.kube.fence import FencedClient
 from privatellm.telemetry.logs import configure_logging
-from privatellm.telemetry.passes import NotingClient
 from privatellm.telemetry.tracing import open_sink
 from privatellm_operator.process import OperatorProcess
 from privatellm_operator.settings import Settings
@@ -56,7 +56,7 @@ async def serve(settings: Settings) -> None:
     spans = open_sink("private-llm-operator", os.environ)
     try:
         async with (
-            await NotingClient.connect() as client,
+            await FencedClient.connect() as client,
             await KubeClient.connect(connection_limit=0) as watch_client,
         ):
             await OperatorProcess(settings, platform_key, client, watch_client, spans).run()

@@ -18,6 +18,7 @@ import structlog
 from privatellm.backend_keys import PlatformKey
 from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient, kinds
+from privatellm.kube.fence import FencedClient
 from privatellm.kube.lease import Lease, LeaseSettings
 from privatellm.telemetry.tracing import SpanSink
 from privatellm_operator.context import ProcessContext, utc_now
@@ -68,7 +69,7 @@ class OperatorProcess:
         self,
         settings: Settings,
         platform_key: PlatformKey,
-        client: KubeClient,
+        client: FencedClient,
         watch_client: KubeClient,
         spans: SpanSink | None = None,
     ) -> None:
@@ -77,7 +78,7 @@ class OperatorProcess:
         Args:
             settings: What the platform team decided.
             platform_key: The secret that backend keys derive from.
-            client: For passes.
+            client: For passes, whose writes ask the Lease, and for the Lease.
             watch_client: For watches of our own, each of which holds a connection.
             spans: Where traces go; ``None`` when nobody wants them.
         """
@@ -90,12 +91,15 @@ class OperatorProcess:
         journal = Journal(world, self._metrics, utc_now, spans, revocations)
         self._queue = WorkQueue(observer=self._metrics, frame=journal.frame)
         self._obstacles = ObstacleWatches(watch_client, self._queue)
+        self._lease = Lease(client, _lease_settings(settings))
         self._context = ProcessContext(
-            client,
+            client.behind(self._lease.is_certain),
             settings,
             platform_key,
             world,
             self._queue,
+            # Lives of keys are counted by the clock that wrote when they began.
+            clock=client.now,
             revocations=revocations,
             obstacles=self._obstacles,
         )
@@ -108,7 +112,6 @@ class OperatorProcess:
         self._watches = NamespacedWatches(watch_client, self._arrivals)
         self._catalogue = Catalogue(settings.watch.catalogue_directory)
         self._sweep = VerifierSweep(self._context)
-        self._lease = Lease(client, _lease_settings(settings))
         self._stop = asyncio.Event()
         self._stop_kopf = asyncio.Event()
 

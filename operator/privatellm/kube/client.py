@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from copy import copy
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -143,6 +144,14 @@ class KubeClient:
     def seconds_ahead(self) -> float | None:
         """By how much our clock is ahead of the API server's, by its last answer (see ``server_clock``)."""
         return self._clock.seconds_ahead
+
+    def time(self) -> float:
+        """Return the Unix time by our clock, or by the API server's where ours is wrong."""
+        return self._clock.time()
+
+    def now(self) -> datetime:
+        """Return the same as an aware time in UTC."""
+        return datetime.fromtimestamp(self._clock.time(), UTC)
 
     async def close(self) -> None:
         """Close every connection; those that were lent by another client stay open."""

@@ -5,8 +5,8 @@ from kubernetes.aio.client import Configuration
 
 from privatellm.errors import UnavailableError
 from privatellm.kube.credentials import Credentials
+from privatellm.kube.fence import NOT_LEADING, FencedClient
 from privatellm.kube.kinds import SECRET
-from privatellm_sync_agent.fence import NOT_LEADING, FencedClient
 
 NOWHERE = "http://127.0.0.1:1"
 
