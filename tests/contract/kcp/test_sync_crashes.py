@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from enum import StrEnum
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from kcp_crash import Death, MortalClient, arm, disarm
 from kcp_world import SECRET, Workspace, World
 from privatellm.kube import Manifest
 from privatellm.kube.kinds import ROLE_BINDING
-from privatellm_sync_agent.objects.ownership import finalizer_of
+from privatellm_sync_agent.agent import Agent
+from privatellm_sync_agent.objects.ownership import COPY, finalizer_of
 
 pytestmark = pytest.mark.deep
 
@@ -138,6 +140,97 @@ async def test_an_object_ends_whichever_write_was_the_last(
             return not any(left)
 
         await eventually(ended, what="the end of everything")
+
+
+DOWN: dict[str, Any] = {
+    "identifier": "password",
+    "origin": "kcp",
+    "kind": "Secret",
+    "object": {"reference": {"path": "spec.secret"}},
+}
+MOST_WRITES = 12
+"""No act below needs more writes; a test that gets here would go on for ever."""
+
+
+class Act(StrEnum):
+    """What a customer does with an object that names a Secret of theirs."""
+
+    ORDER = "order"
+    RENAME = "rename"
+    END = "end"
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("act", list(Act))
+async def test_a_customers_secret_is_let_go_whichever_write_was_the_last(
+    world: World, mortal: MortalClient, act: Act, after: bool
+) -> None:
+    """The agent dies at the first write, at the second and so on, until it lives through it all."""
+    await world.publish(related=[DOWN], naming={"name": "{{ .Object.metadata.name }}"})
+    async with world.agent():
+        await world.published()
+        acme = await world.customer()
+    for at in range(1, MOST_WRITES):
+        name = f"x{at}"
+        for secret in ("one", "two"):
+            await acme.create(SECRET, f"{name}-{secret}", "default", stringData={"password": "p"})
+        if act is not Act.ORDER:
+            await perform(world, acme, Act.ORDER, name)
+            async with world.agent():
+                await eventually(lambda: agrees(world, acme), what="both sides agreeing")
+        death = mortal.death = Death(at, after)
+        arm(world, death)
+        await perform(world, acme, act, name)
+        async with world.agent(service=mortal) as agent:
+
+            async def over(by: Death = death, on: Agent = agent) -> bool:
+                return ends(by, on)
+
+            await eventually(over, what="death or rest", within=60)
+        disarm(world)
+        async with world.agent():
+            await eventually(lambda: agrees(world, acme), what="both sides agreeing")
+        if not death.reached.is_set():
+            return
+    raise AssertionError("the agent never lived through it")
+
+
+async def perform(world: World, acme: Workspace, act: Act, name: str) -> None:
+    """Do something with an object."""
+    match act:
+        case Act.ORDER:
+            await acme.create(world.kind, name, "default", spec={"secret": f"{name}-one"})
+        case Act.RENAME:
+            body = {"spec": {"secret": f"{name}-two"}}
+            await acme.client.patch(world.kind, name, "default", body)
+        case Act.END:
+            await acme.client.delete(world.kind, name, "default")
+
+
+def ends(death: Death, agent: Agent) -> bool:
+    """Return whether the agent died, or wrote something, saw everything and has nothing left to do."""
+    queues = [one.queue for one in agent.manager.synchronizers]
+    rests = bool(queues) and agent.is_ready and all(queue.is_idle for queue in queues)
+    return death.reached.is_set() or (rests and death.count > 0)
+
+
+async def agrees(world: World, acme: Workspace) -> bool:
+    """Return whether there is below what the workspace names, and only what is named is held."""
+    remote = (await acme.client.list(world.kind)).items
+    named = {one["spec"]["secret"] for one in remote}
+    below = await world.service.list(SECRET, acme.cluster, labels=f"{COPY}=true")
+    held = {
+        one["metadata"]["name"]
+        for one in (await acme.client.list(SECRET, "default")).items
+        if one["metadata"].get("finalizers")
+    }
+    copies = {one["metadata"]["name"]: one["spec"]["secret"] for one in await world.copies()}
+    assert copies == {one["metadata"]["name"]: one["spec"]["secret"] for one in remote}
+    assert not any("deletionTimestamp" in one["metadata"] for one in remote)
+    assert {one["metadata"]["name"] for one in below.items} == named
+    assert held == named
+    return True
 
 
 async def publish(world: World, grant: dict[str, str]) -> None:
