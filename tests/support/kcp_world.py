@@ -65,6 +65,16 @@ class Workspace:
         """Create a namespace."""
         await self.create(NAMESPACE, name, metadata={"labels": labels})
 
+    async def serves(self, group: str, plural: str) -> bool:
+        """Return whether the workspace's discovery knows a resource."""
+        try:
+            versions = (await self.client.request("GET", f"/apis/{group}"))["versions"]
+            paths = [f"/apis/{one['groupVersion']}" for one in versions]
+            found = [await self.client.request("GET", path) for path in paths]
+        except KubernetesError:
+            return False
+        return any(entry["name"] == plural for one in found for entry in one["resources"])
+
     async def events(self, name: str) -> set[str]:
         """Return the reasons of the events on an object."""
         listing = await self.client.list(CORE_EVENT)
@@ -123,9 +133,12 @@ class World:
         async def bound() -> bool:
             binding = await workspace.client.get(API_BINDING, self.export)
             status = (binding or {}).get("status") or {}
-            return bool(status.get("phase") == "Bound" and status.get("boundResources"))
+            resources = status.get("boundResources") or []
+            # The API is served a moment later than its binding says that it is bound.
+            served = [await workspace.serves(one["group"], one["resource"]) for one in resources]
+            return bool(status.get("phase") == "Bound" and served and all(served))
 
-        await eventually(bound, what="a binding")
+        await eventually(bound, what="a binding", within=60)
 
     async def claims(self, state: str) -> list[dict[str, Any]]:
         """Return the export's claims as a customer answers them."""
@@ -255,7 +268,7 @@ async def create_workspace(parent: KubeClient, name: str) -> str:
         phase = (found.get("status") or {}).get("phase")
         return str(found["spec"]["cluster"]) if phase == "Ready" else ""
 
-    return await eventually(ready, what=f"the workspace {name}")
+    return await eventually(ready, what=f"the workspace {name}", within=60)
 
 
 async def gone(world: World, workspace: Workspace, agent: Agent) -> None:
