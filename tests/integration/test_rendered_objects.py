@@ -13,7 +13,13 @@ from privatellm.kube import KubeClient, kinds
 from privatellm_operator.reconcile.matching import matches
 from privatellm_operator.render import middlewares
 from privatellm_operator.render.children import build_all
-from privatellm_operator.settings import EdgeSettings, PodSettings, PublicSettings, ServerSettings
+from privatellm_operator.settings import (
+    EdgeSettings,
+    NodeClass,
+    PodSettings,
+    PublicSettings,
+    ServerSettings,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -41,6 +47,20 @@ model_specs = st.fixed_dictionaries(
             ]
         ),
         "extraArguments": st.lists(texts, max_size=3),
+        "server": st.fixed_dictionaries(
+            {},
+            optional={
+                "image": st.just("ghcr.io/example/server@sha256:" + "a" * 64),
+                "threads": st.integers(1, 64),
+                "cacheTypeK": st.sampled_from(["f16", "q8_0"]),
+                "flashAttention": st.sampled_from(["on", "auto"]),
+                "embeddings": st.booleans(),
+                "promptCacheMebibytes": st.integers(0, 2**14),
+            },
+        ),
+        "gpu": st.none() | st.builds(lambda count: {"count": count}, st.integers(1, 8)),
+        "nodeClass": st.sampled_from(["default", "gpu"]),
+        "limits": st.sampled_from([{}, {"requestsPerMinute": 10}]),
     }
 )
 instance_specs = st.fixed_dictionaries(
@@ -49,7 +69,11 @@ instance_specs = st.fixed_dictionaries(
 
 
 async def _accepted(client: KubeClient, ordered: LLMInstance, served: LLMModel) -> None:
-    chosen = settings(servers=ServerSettings(image_pull_secrets=("pull",)))
+    placed = {"nodeSelector": {"gpu": "yes"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]}
+    servers = ServerSettings(
+        image_pull_secrets=("pull",), node_classes={"gpu": NodeClass.model_validate(placed)}
+    )
+    chosen = settings(servers=servers)
     for child in build_all(facts(ordered, served, chosen)):
         answer = await client.apply(
             kinds.kind_of(child), child, field_manager="tests", dry_run=True

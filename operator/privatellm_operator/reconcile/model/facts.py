@@ -53,6 +53,7 @@ class ModelWorld:
         waiting: When pods began to wait for a node's cache, the latest by node.
         jobs: The platform's Jobs for this model, sorted by name.
         now: The time of the pass, aware and in UTC.
+        is_shared: Whether operators of other namespaces may look after the model as well.
     """
 
     model: LLMModel
@@ -61,3 +62,4 @@ class ModelWorld:
     waiting: Mapping[str, datetime]
     jobs: tuple[FetchJob, ...]
     now: datetime
+    is_shared: bool = False

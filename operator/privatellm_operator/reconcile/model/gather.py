@@ -51,6 +51,7 @@ class ModelGatherer:
             waiting=self._waiting(model, users),
             jobs=tuple([await self._job(job, now) for job in self._jobs(model)]),
             now=now,
+            is_shared=bool(self._settings.watch.namespaces),
         )
 
     def _waiting(self, model: LLMModel, users: Iterable[Manifest]) -> dict[str, datetime]:

@@ -1,4 +1,9 @@
-"""One pass over one model: finalizer, what was recorded, and the platform's own fetches."""
+"""One pass over one model: finalizer, what was recorded, and the platform's own fetches.
+
+Models belong to the cluster. An operator that serves some of its namespaces may share them with others
+of its kind. So it looks only after models that its own instances use, and holds them in its own name (ADR
+0064).
+"""
 
 from dataclasses import replace
 
@@ -13,6 +18,7 @@ from privatellm_operator.context import ProcessContext
 from privatellm_operator.queue import Key
 from privatellm_operator.reconcile.model.decide import JobsPlan, decide
 from privatellm_operator.reconcile.model.gather import ModelGatherer
+from privatellm_operator.reconcile.model.sharing import name_among_operators
 from privatellm_operator.reconcile.model.status import status_of
 
 log = structlog.get_logger(__name__)
@@ -23,6 +29,7 @@ class ModelReconciler:
 
     def __init__(self, context: ProcessContext) -> None:
         self._context = context
+        self._name = name_among_operators(context.settings)
         self._gatherer = ModelGatherer(
             context.client, context.world, context.settings, context.progress
         )
@@ -40,15 +47,17 @@ class ModelReconciler:
         with passes.step("gather"):
             world = await self._gatherer.gather(model, self._context.clock())
         # A model that nobody uses may go; one that is used stays, and says who uses it.
-        if model.metadata.is_deleting and not world.users:
+        if not world.users and (model.metadata.is_deleting or world.is_shared):
             await self._finalize(model, present=False)
-            return None
-        if (
-            labels.MODEL_FINALIZER not in model.metadata.finalizers
-            and not model.metadata.is_deleting
+            if model.metadata.is_deleting:
+                return None
+        elif self._name.finalizer not in model.metadata.finalizers and not (
+            model.metadata.is_deleting
         ):
             await self._finalize(model, present=True)
-        status = status_of(world, self._context.settings.cache)
+        status = model.status
+        if world.users or not world.is_shared:
+            status = status_of(world, self._context.settings.cache)
         if status != model.status:
             await self._report(model, status, key)
         known = model.model_copy(update={"status": status})
@@ -64,13 +73,14 @@ class ModelReconciler:
             ConflictError: when somebody else wrote since the model was read.
         """
         metadata = model.metadata
-        finalizers = [f for f in metadata.finalizers if f != labels.MODEL_FINALIZER]
+        ours = (self._name.finalizer, labels.MODEL_FINALIZER)
+        finalizers = [f for f in metadata.finalizers if f not in ours]
         if not present and len(finalizers) == len(metadata.finalizers):
             return
         guarded = {
             "uid": metadata.uid,
             "resourceVersion": metadata.resource_version,
-            "finalizers": [*finalizers, *([labels.MODEL_FINALIZER] if present else [])],
+            "finalizers": [*finalizers, *([self._name.finalizer] if present else [])],
         }
         answer = await self._context.client.patch(
             kinds.LLM_MODEL, metadata.name, None, {"metadata": guarded}
@@ -86,7 +96,7 @@ class ModelReconciler:
             "status": status.to_kubernetes(),
         }
         answer = await self._context.client.apply(
-            kinds.LLM_MODEL, manifest, field_manager=labels.FIELD_MANAGER, subresource="status"
+            kinds.LLM_MODEL, manifest, field_manager=self._name.manager, subresource="status"
         )
         if status.sha256 != model.status.sha256:
             log.info("digest recorded", object=key.label, sha256=status.sha256)

@@ -142,14 +142,19 @@ def _fetchable(world: ModelWorld) -> Condition:
 
 
 def _in_use(world: ModelWorld) -> Condition:
-    named = ", ".join(world.users[:NAMED_USERS])
-    more = len(world.users) - NAMED_USERS
-    rest = f" and {more} more" if more > 0 else ""
     return _false(
         ModelCondition.REMOVABLE,
         Reason.IN_USE,
-        f"Used by {named}{rest}. The model goes when they are deleted or use another one.",
+        f"Used by {_users(world)}. The model goes when they are deleted or use another one.",
     )
+
+
+def _users(world: ModelWorld) -> str:
+    """Name the users; where each operator knows only some of them, all must say the same."""
+    if world.is_shared:
+        return "instances"
+    more = len(world.users) - NAMED_USERS
+    return ", ".join(world.users[:NAMED_USERS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _true(kind: ModelCondition, reason: str, message: str) -> Condition:
