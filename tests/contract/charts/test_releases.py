@@ -1,12 +1,13 @@
 """Releases, the number of pods, and what outlives a release."""
 
+import json
 from importlib.metadata import version
 from typing import Any
 
 import pytest
 
 import chart_helm
-from chart_helm import Helm, Manifest
+from chart_helm import CHART, Helm, Manifest
 
 VERSION = version("private-llm")
 
@@ -76,6 +77,34 @@ def test_the_authserver_runs_twice_and_apart_by_default(defaults: tuple[Manifest
     assert budget["minAvailable"] == 1
     assert spread["topologyKey"] == "kubernetes.io/hostname"
     assert spread["labelSelector"] == spec["selector"] == budget["selector"]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "may order in: default."),
+        ({"onboardedNamespaces": []}, "may order in: no namespace yet."),
+        ({"watch": {"namespaces": ["acme"]}}, "may order in: no namespace yet."),
+        (
+            {"watch": {"namespaces": ["acme"]}, "onboardedNamespaces": ["acme", "other"]},
+            "may order in: acme.",
+        ),
+        ({"portal": {"enabled": True}}, "http://localhost/pm-content.json"),
+        ({"admissionPolicies": {"enabled": False}}, "WARNING: the admission policies are off."),
+    ],
+    ids=str,
+)
+def test_the_notes_say_what_this_release_is_good_for(
+    helm: Helm, values: dict[str, Any], said: str
+) -> None:
+    """Who installs it reads them, and nothing else."""
+    notes = helm.run(
+        *("install", "private-llm", str(CHART), "--namespace", "private-llm-system"),
+        *("--dry-run=client", "--output", "json"),
+        values=values,
+    )
+
+    assert said in json.loads(notes)["info"]["notes"]
 
 
 @pytest.mark.parametrize(
