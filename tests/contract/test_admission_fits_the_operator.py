@@ -27,7 +27,10 @@ def child_of(kind: kinds.Kind) -> Manifest:
 
 @every_child
 def test_a_child_carries_the_labels_that_mark_it(child: Manifest) -> None:
-    assert child["metadata"]["labels"] == admission_tenants.CHILD_LABELS
+    """And one more, which counts only beside them: the instance's UID."""
+    uid = {labels.INSTANCE_UID: FACTS.instance.metadata.uid}
+
+    assert child["metadata"]["labels"] == admission_tenants.CHILD_LABELS | uid
 
 
 @every_child

@@ -62,8 +62,8 @@ def controller_of(manifest: Manifest) -> Manifest | None:
 def belongs_to(manifest: Manifest, uid: str) -> bool:
     """Say whether an object carries the UID of an instance.
 
-    The owner tells. Somebody may have taken it away, and then the label does, which is written with it:
-    whoever could forge the one could forge the other.
+    The owner tells. Somebody may have taken it away, and then the label does, which is written with it
+    beside the one that admission lets nobody but the operator set.
     """
     controller = controller_of(manifest)
     return bool((controller["uid"] if controller else _uid_label(manifest)) == uid)
@@ -117,7 +117,9 @@ def _secret_terms(manifest: Manifest) -> Iterator[str]:
 
 
 def _uid_label(manifest: Manifest) -> str:
-    return str(_labels(manifest).get(labels.INSTANCE_UID, ""))
+    found = _labels(manifest)
+    is_marked = found.get(labels.MANAGED_BY) == labels.MANAGED_BY_OPERATOR
+    return str(found.get(labels.INSTANCE_UID, "")) if is_marked else ""
 
 
 def _pod_terms(manifest: Manifest) -> Iterator[str]:

@@ -238,10 +238,18 @@ def test_a_cold_load_of_half_an_hour_is_survived() -> None:
 
 
 def test_a_long_prompt_cannot_trip_liveness() -> None:
-    """A busy server may answer /health late, but it always listens."""
-    server = _server(facts())
-    assert server["livenessProbe"]["tcpSocket"] == {"port": 8000}
-    assert server["readinessProbe"]["httpGet"]["path"] == "/health"
+    """Health is answered beside the work; ten minutes without one answer are no long prompt."""
+    probe = _server(facts())["livenessProbe"]
+    assert probe["httpGet"]["path"] == "/health"
+    assert probe["periodSeconds"] * probe["failureThreshold"] == 600
+
+
+def test_a_hung_server_is_ended_without_its_drain() -> None:
+    """A port that is open proves no life, and waiting for a server that hangs helps nobody."""
+    pod = deployment.build(facts())["spec"]["template"]["spec"]
+    probe = _server(facts())["livenessProbe"]
+    assert "tcpSocket" not in probe
+    assert probe["terminationGracePeriodSeconds"] < pod["terminationGracePeriodSeconds"] / 10
 
 
 @pytest.mark.parametrize(

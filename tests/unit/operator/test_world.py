@@ -274,9 +274,13 @@ def test_a_namespace_that_begins_to_go_asks_for_everything_in_it() -> None:
 def test_a_child_without_an_owner_is_found_by_its_label() -> None:
     """Somebody took the owner away; whoever controls it now would count more."""
     store = World()[kinds.SECRET]
-    marked = {labels.INSTANCE_UID: UID}
+    marked = {labels.INSTANCE_UID: UID, labels.MANAGED_BY: labels.MANAGED_BY_OPERATOR}
+    store.put(secret(4, ownerReferences=[], labels={labels.INSTANCE_UID: UID}))
+    [forged] = store.all()
+    assert not belongs_to(forged, UID)
     store.put(secret(5, ownerReferences=[], labels=marked))
-    assert len(store.find(UID)) == 1
+    [found] = store.find(UID)
+    assert belongs_to(found, UID)
 
     store.put(secret(6, owner="another", labels=marked))
     [found] = store.find("another")
