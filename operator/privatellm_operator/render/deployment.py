@@ -37,6 +37,13 @@ STARTUP_PERIOD_SECONDS = 2
 
 TEMPORARY_SPACE = "512Mi"
 
+LIVENESS_PERIOD_SECONDS = 30
+HUNG_AFTER_SECONDS = 600
+"""Without one answer for so long a server hangs; clients of the OpenAI API wait no longer either."""
+
+HUNG_GRACE_SECONDS = 5
+"""Time that a hung server has to end; the drain would wait for it for the pod's whole grace period."""
+
 
 def build(facts: InstanceFacts) -> Manifest:
     """Return the Deployment."""
@@ -110,9 +117,11 @@ def _server(model: LLMModel, settings: ServerSettings) -> Manifest:
 
 
 def _probes(settings: ServerSettings) -> Manifest:
-    """Ask for health until loaded and for routing; ask only for a listener to stay alive.
+    """Ask for health until loaded, for routing, and with very much patience to stay alive.
 
-    A server that works on a long prompt may answer ``/health`` late, and killing it would lose the work.
+    Health is answered beside the work, so no prompt is long enough to trip any of these. A server with more
+    requests in hand than it has threads for answers late: it gets no new ones, and works off what it has
+    long before its life is in question. A port proves nothing: the kernel accepts for a server that hangs.
     """
     health = {"httpGet": {"path": "/health", "port": HTTP_PORT, "scheme": "HTTP"}}
     return {
@@ -123,11 +132,12 @@ def _probes(settings: ServerSettings) -> Manifest:
             "failureThreshold": math.ceil(settings.cold_load_seconds / STARTUP_PERIOD_SECONDS),
         },
         "readinessProbe": health | {"periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 6},
-        "livenessProbe": {
-            "tcpSocket": {"port": HTTP_PORT},
-            "periodSeconds": 30,
+        "livenessProbe": health
+        | {
+            "periodSeconds": LIVENESS_PERIOD_SECONDS,
             "timeoutSeconds": 10,
-            "failureThreshold": 6,
+            "failureThreshold": HUNG_AFTER_SECONDS // LIVENESS_PERIOD_SECONDS,
+            "terminationGracePeriodSeconds": HUNG_GRACE_SECONDS,
         },
     }
 
