@@ -98,7 +98,7 @@ class Snapshot:
         models: Every LLMModel.
         children: Everything that the operator manages in customers' namespaces.
         verifiers: Every Secret of the token namespace.
-        secrets: The Secrets of the customers' namespaces.
+        secrets: Every Secret, customers' among them.
         owners: UIDs of everything that may own a pod.
         pods: Every pod.
         pods_with_processes: UIDs of the pods that processes of this machine were started for.

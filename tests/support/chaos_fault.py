@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from secrets import token_hex
 
 import httpx
 
@@ -85,7 +86,7 @@ class Stage:
         """
         async with streaming(self.customers) as stream:
             await stream.until_calm(RECOVERY_SECONDS)
-            async with churning(self.client, self.customers, f"c{len(self.report.rows)}") as churn:
+            async with churning(self.client, self.customers, f"c-{token_hex(3)}") as churn:
                 now = time.monotonic()
                 fault = Fault(stream, churn, now, now)
                 yield fault
@@ -121,7 +122,8 @@ class Stage:
                 )
             except (KubernetesError, httpx.HTTPError):
                 return False
-            assert audit(snapshot) == ()
+            findings = audit(snapshot)
+            assert findings == (), findings
             return True
 
         await eventually(clean, within=AUDIT_SECONDS, what="an audit without a finding")

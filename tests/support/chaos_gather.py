@@ -69,7 +69,7 @@ async def gather(
         models=models,
         children=await _children(client),
         verifiers=_in(secrets, TOKEN_NAMESPACE),
-        secrets=_in(secrets, customers.namespace),
+        secrets=secrets,
         owners=owners,
         pods=pods,
         pods_with_processes=frozenset(process.pod_uid for process in parts.processes()),

@@ -47,6 +47,32 @@ class Relayed:
     direct: Path
 
 
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The wall clock of operator and ForwardAuth service."""
+
+    file: Path
+
+    def set_ahead(self, seconds: float) -> None:
+        """Set it ahead of the machine's clock, or behind; 0 is right."""
+        self.file.write_text(str(seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The disk on which fetchers find room for weights."""
+
+    file: Path
+
+    def shrink(self, size: int) -> None:
+        """Give fetchers that start from now on so many bytes and no more."""
+        self.file.write_text(str(size))
+
+    def grow(self) -> None:
+        """Give them what the machine has."""
+        self.file.unlink()
+
+
 def plan_of(paths: StatePaths) -> AddressPlan:
     """Return the addresses of an environment."""
     remembered = state.load(paths)
@@ -91,8 +117,8 @@ async def _settle(paths: StatePaths, components: tuple[ComponentSpec, ...]) -> N
 
 
 @asynccontextmanager
-async def stepped_clock(parts: Parts, directory: Path) -> AsyncIterator[Path]:
-    """Run operator and ForwardAuth service by a clock that can be stepped; yield the file that steps it."""
+async def stepped_clock(parts: Parts, directory: Path) -> AsyncIterator[Clock]:
+    """Run operator and ForwardAuth service by a clock that can be stepped."""
     step = directory / "step"
     step.write_text("0")
     own = {"PYTHONPATH": str(SUPPORT / "chaos_clock"), "CHAOS_CLOCK": str(step)}
@@ -103,12 +129,12 @@ async def stepped_clock(parts: Parts, directory: Path) -> AsyncIterator[Path]:
         return {**image, "exec": [*prefix, *image["exec"]]} if is_ours else image
 
     async with _images(parts, with_clock):
-        yield step
+        yield Clock(step)
 
 
 @asynccontextmanager
-async def small_disk(parts: Parts, directory: Path) -> AsyncIterator[Path]:
-    """Let fetchers find a small disk; yield the file that holds its size while it shall be small."""
+async def small_disk(parts: Parts, directory: Path) -> AsyncIterator[Disk]:
+    """Let fetchers find a disk that can be made small."""
     flag = directory / "disk"
     wrapper = [*_namespace(), sys.executable, str(SUPPORT / "chaos_small_disk.py"), str(flag)]
 
@@ -117,7 +143,7 @@ async def small_disk(parts: Parts, directory: Path) -> AsyncIterator[Path]:
         return {**image, "exec": [*wrapper, *image["exec"]]} if is_fetcher else image
 
     async with _images(parts, on_small_disk):
-        yield flag
+        yield Disk(flag)
 
 
 def can_mount() -> bool:
