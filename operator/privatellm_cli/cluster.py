@@ -18,6 +18,7 @@ from privatellm.errors import (
     ForbiddenError,
     InvalidInputError,
     NotFoundError,
+    RejectedError,
     UnauthorizedError,
     UnavailableError,
 )
@@ -40,6 +41,9 @@ REQUEST_TIMEOUT_SECONDS = 10.0
 
 MOST_NAMED = 10
 """Names that an error message offers."""
+
+FAILED = " failed: "
+"""What stands between the request and what the API server says about it."""
 
 _NO_SUCH_KIND = ("could not find the requested resource", "404 page not found")
 """How the API server says that it does not know a kind, rather than an object."""
@@ -261,6 +265,10 @@ def explained(server: str, embedded: StatePaths | None = None) -> Iterator[None]
             status=error.status,
             reason=error.reason,
         ) from error
+    except RejectedError as error:
+        # The API server's own sentence says what is wrong with the request; which one it was says nothing.
+        told = str(error).partition(FAILED)[2] or str(error)
+        raise RejectedError(told, status=error.status, reason=error.reason) from error
     except NotFoundError as error:
         if f"/apis/{GROUP}/" in str(error) and any(text in str(error) for text in _NO_SUCH_KIND):
             raise NotFoundError(

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from privatellm.errors import NotFoundError, UnavailableError
+from privatellm.errors import NotFoundError, RejectedError, UnavailableError
 from privatellm.kube import KubeClient
 from privatellm.kube.credentials import Credentials
 from privatellm_cli import cluster
@@ -190,3 +190,15 @@ async def test_an_object_is_named_with_or_without_its_namespace() -> None:
         for neither in ("a/b/c", "acme/", ""):
             with pytest.raises(UsageError, match="NAMESPACE/NAME"):
                 connected.name(neither)
+
+
+def test_what_the_server_says_of_a_wrong_request_is_told_without_the_request() -> None:
+    """The person typed a name, and no path of an API."""
+    said = 'PATCH /apis/g/v1/namespaces/n/things/X failed: Thing "X" is invalid: metadata.name: no.'
+
+    with (
+        pytest.raises(RejectedError, match=r'^Thing "X" is invalid: metadata.name: no\.$') as told,
+        cluster.explained("https://c:6443"),
+    ):
+        raise RejectedError(said, status=422, reason="Invalid")
+    assert (told.value.status, told.value.reason) == (422, "Invalid")
