@@ -26,11 +26,12 @@ def compile_to(output: str, *sources: str) -> None:
 
 
 def main() -> None:
-    """Lock every extra, the development set and the build back end."""
+    """Lock every extra, the development set, the build back end and what a bench compares with."""
     compile_to("build", "requirements/build.in")
     for extra in EXTRAS:
         compile_to(extra, "pyproject.toml", "--extra", extra)
     compile_to("dev", "pyproject.toml", "--all-extras", "--group", "dev", "requirements/build.in")
+    compile_to("bench-litellm", "requirements/bench-litellm.in")
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class Service:
         async with httpx.AsyncClient() as http:
             return await http.get(f"{self.admin}{path}")
 
-    async def until_ready(self) -> None:
+    async def until_ready(self, within: float = START_SECONDS) -> None:
         """Wait until every worker is synced."""
 
         async def ready() -> bool:
@@ -60,7 +60,7 @@ class Service:
             except httpx.TransportError:
                 return False
 
-        await eventually(ready, within=START_SECONDS, what="readiness")
+        await eventually(ready, within=within, what="readiness")
 
     def workers(self) -> list[int]:
         """Return the process ids of the workers."""
@@ -101,11 +101,19 @@ async def start(environment: dict[str, str], log: Path) -> Service:
 
 
 @asynccontextmanager
-async def running(environment: dict[str, str], log: Path) -> AsyncIterator[Service]:
-    """Run a service until the block ends; it is ready when the block begins."""
+async def running(
+    environment: dict[str, str], log: Path, *, within: float = START_SECONDS
+) -> AsyncIterator[Service]:
+    """Run a service until the block ends; it is ready when the block begins.
+
+    Args:
+        environment: Its environment.
+        log: Where it writes.
+        within: Seconds that it may take to become ready.
+    """
     service = await start(environment, log)
     try:
-        await service.until_ready()
+        await service.until_ready(within)
         yield service
     finally:
         if service.process.returncode is None:

@@ -1,7 +1,8 @@
-"""What every bench says of the machine that it ran on, and what a process cost there."""
+"""What every bench says of the machine that it ran on, and what processes cost there."""
 
 import os
 import platform
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,3 +25,26 @@ def cpu_seconds(pid: int) -> float:
     """Return the processor time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def memory_mb(pid: int) -> float:
+    """Return the memory of a process; pages that it shares count by its share of them (PSS)."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:"))
+
+
+def children(pid: int) -> dict[int, str]:
+    """Return the processes that a process has started, with the names of their programs."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text(encoding="utf-8").split():
+            command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            found[int(child)] = Path(command[0].decode()).name
+    return found
+
+
+def family(pid: int) -> Iterable[int]:
+    """Yield a process and all that descend from it."""
+    yield pid
+    for child in children(pid):
+        yield from family(child)

@@ -86,6 +86,14 @@ class Route:
         return await edge_wire.exchange(self.host, self.port, content)
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A key, and where the requests go that it opens: to port :data:`PORT` of an address."""
+
+    credentials: Credentials
+    host: str
+
+
 @asynccontextmanager
 async def recorded_route(
     client: KubeClient, namespace: str, name: str, *, chain: str | None = None
@@ -98,25 +106,41 @@ async def recorded_route(
         name: The instance's name.
         chain: The chain of middlewares in the system namespace; the instance's own when absent.
     """
+    async with led_elsewhere(client, namespace, name, chain=chain) as way:
+        url = urlsplit(way.credentials.url)
+        assert url.hostname
+        assert url.port
+        async with recording(way.host, PORT) as recorder:
+            route = Route(way.credentials, recorder, url.hostname, url.port)
+
+            async def recorded() -> bool:
+                return (await route.say("Connection: close")).status == 200
+
+            await eventually(recorded, within=20, what="the recorder's route")
+            recorder.requests.clear()
+            yield route
+
+
+@asynccontextmanager
+async def led_elsewhere(
+    client: KubeClient, namespace: str, name: str, *, chain: str | None = None
+) -> AsyncIterator[Way]:
+    """Order a stopped instance, ask for its key, and lead its path to an address of the caller's.
+
+    Args:
+        client: An administrator's client.
+        namespace: An onboarded namespace.
+        name: The instance's name.
+        chain: The chain of middlewares in the system namespace; the instance's own when absent.
+    """
     await order(client, namespace, name, phase="Stopped", replicas=0)
     credentials = await ask_for_key(client, namespace, name, name)
     service = await client.create(kinds.SERVICE, _service(namespace, name))
     ingress = await client.get(kinds.INGRESS, f"{name}-llama", namespace)
     assert ingress is not None
-    url = urlsplit(credentials.url)
-    assert url.hostname
-    assert url.port
-    async with recording(service["spec"]["clusterIP"], PORT) as recorder:
-        route = Route(credentials, recorder, url.hostname, url.port)
-        await client.create(kinds.INGRESS, _winning(ingress, service, chain))
-
-        async def recorded() -> bool:
-            return (await route.say("Connection: close")).status == 200
-
-        await eventually(recorded, within=20, what="the recorder's route")
-        recorder.requests.clear()
-        yield route
-        await client.delete(kinds.INGRESS, service["metadata"]["name"], namespace)
+    await client.create(kinds.INGRESS, _winning(ingress, service, chain))
+    yield Way(credentials, service["spec"]["clusterIP"])
+    await client.delete(kinds.INGRESS, service["metadata"]["name"], namespace)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_machine import cpu_seconds
+from customer import token_request
 from eventually import eventually
 from operator_passes import MODEL, catalogue_entry, order
 from operator_process import RunningOperator, environment, running
@@ -113,18 +114,33 @@ async def until_every_ingress(
     return seconds
 
 
-async def order_all(client: KubeClient, count: int) -> None:
+async def order_all(client: KubeClient, count: int, *, first: int = 0) -> None:
     """Create so many stopped instances, a few at a time, as impatient customers would."""
-    await at_once(_created(client, TENANT, number) for number in range(count))
+    await at_once(_created(client, TENANT, first + number) for number in range(count))
 
 
-async def write_directly(client: KubeClient, count: int, namespace: str = TENANT) -> None:
+async def order_keys(client: KubeClient, count: int) -> None:
+    """Ask for a key for each of the first instances, and wait until all are there."""
+    wanted = (token_request(TENANT, f"key-{n:04d}", f"chat-{n:04d}") for n in range(count))
+    await at_once(client.create(kinds.API_TOKEN_REQUEST, one) for one in wanted)
+
+    async def ready() -> bool:
+        requests = (await client.list(kinds.API_TOKEN_REQUEST, TENANT)).items
+        return len([r for r in requests if r.get("status", {}).get("phase") == "Ready"]) == count
+
+    await eventually(ready, within=DEADLINE_SECONDS, what=f"{count} keys")
+
+
+async def write_directly(
+    client: KubeClient, count: int, namespace: str = TENANT, *, first: int = 0
+) -> None:
     """Create the instances and everything that belongs to them without an operator."""
     found = await client.get(kinds.LLM_MODEL, MODEL)
     assert found is not None
     model = LLMModel.parse(found)
     settings = Settings(public=PublicSettings(host="llm.example.com"))
-    await at_once(_written(client, model, settings, namespace, number) for number in range(count))
+    numbers = range(first, first + count)
+    await at_once(_written(client, model, settings, namespace, number) for number in numbers)
 
 
 async def _written(

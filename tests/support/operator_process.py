@@ -44,6 +44,13 @@ class RunningOperator:
         found = (line for line in text.splitlines() if line.startswith(line_start))
         return float(next(found, "0").rsplit(" ", 1)[-1])
 
+    async def total(self, name: str) -> float:
+        """Return the sum of all series of a metric."""
+        async with httpx.AsyncClient() as http:
+            text = (await http.get(f"http://127.0.0.1:{self.port}/metrics")).text
+        lines = (line for line in text.splitlines() if line.startswith(f"{name}{{"))
+        return sum(float(line.rsplit(" ", 1)[-1]) for line in lines)
+
     async def until(self, state: str) -> None:
         """Wait until the process says that it is in a state."""
 

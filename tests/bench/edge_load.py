@@ -1,0 +1,201 @@
+"""The load of ``edge_bench.py``: closed loop, keep-alive, with as little Python as possible.
+
+Each connection has one request in flight. A latency is the time from writing a request until its answer
+is complete; of a stream the time until the first bytes of its body is noted as well. What counts is what
+ended inside the measured seconds. Any answer but 200, or a stream without its last event, is an error.
+The order comes as JSON on stdin; the answer is a line of JSON on stdout, with the share of a core that
+this program used itself: beyond a half, it may be what is measured.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+import httptools
+import uvloop
+from typing_extensions import override
+
+OK = 200
+LAST_EVENT = b"[DONE]"
+WARM_UP_SECONDS = 0.5
+ROUNDS = 2
+"""Answers that each connection gets on average before a turn may end."""
+
+LONGEST = 5
+"""How many times its seconds a turn may last for that."""
+
+PAUSE_AFTER_FAILURE = 0.01
+"""Seconds until a connection that was refused is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to do.
+
+    Attributes:
+        host: Where to connect.
+        port: The port.
+        path: Path of the chat completions.
+        key: The bearer token.
+        body: The request's body.
+        connections: Requests in flight.
+        seconds: How long, after a short while that does not count.
+    """
+
+    host: str
+    port: int
+    path: str
+    key: str = field(repr=False)
+    body: str
+    connections: int
+    seconds: float
+
+    @property
+    def request(self) -> bytes:
+        """The bytes of a request."""
+        body = self.body.encode()
+        head = (
+            f"POST {self.path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
+            f"Authorization: Bearer {self.key}\r\nContent-Type: application/json\r\n"
+            f"User-Agent: OpenAI/Python 2.8.0\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        return head.encode() + body
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether a stream is asked for."""
+        return bool(json.loads(self.body).get("stream"))
+
+
+@dataclass(slots=True)
+class Taken:
+    """What was noted, in seconds; only while ``counting``."""
+
+    counting: bool = False
+    whole: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    errors: int = 0
+
+
+class Client(asyncio.Protocol):
+    """Sends the next request as soon as the last was answered, on another connection if it must."""
+
+    def __init__(self, order: Order, taken: Taken) -> None:
+        self._order = order
+        self._request, self._is_stream = order.request, order.is_stream
+        self._taken = taken
+        self._sent = self._began = 0.0
+        self._tail = b""
+        self._parser: httptools.HttpResponseParser
+        self._transport: asyncio.Transport
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]
+        self._parser = httptools.HttpResponseParser(self)
+        self._send()
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count what was cut off, and begin anew."""
+        if self._began or exc is not None:
+            self._taken.errors += self._taken.counting
+        self.connect()
+
+    def connect(self) -> None:
+        """Open a connection, for as long as it takes."""
+        task = asyncio.ensure_future(self._connect())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                await loop.create_connection(lambda: self, self._order.host, self._order.port)
+            except OSError:
+                self._taken.errors += self._taken.counting
+                await asyncio.sleep(PAUSE_AFTER_FAILURE)
+            else:
+                return
+
+    def _send(self) -> None:
+        self._began, self._tail = 0.0, b""
+        self._sent = time.perf_counter()
+        self._transport.write(self._request)
+
+    def on_body(self, body: bytes) -> None:
+        """Note when the first bytes came, and keep the last ones."""
+        self._began = self._began or time.perf_counter()
+        self._tail = (self._tail + body)[-32:]
+
+    def on_message_complete(self) -> None:
+        """Note how long it took, and go on."""
+        taken = self._taken
+        whole = not self._is_stream or LAST_EVENT in self._tail
+        if taken.counting and whole and self._parser.get_status_code() == OK:
+            taken.whole.append(time.perf_counter() - self._sent)
+            taken.first.append(self._began - self._sent)
+        elif taken.counting:
+            taken.errors += 1
+        if self._parser.should_keep_alive():
+            # Not from within the parser, which is not ready for the next answer yet.
+            asyncio.get_running_loop().call_soon(self._next)
+        else:
+            self._began = 0.0
+            self._transport.close()
+
+    def _next(self) -> None:
+        if not self._transport.is_closing():
+            self._parser = httptools.HttpResponseParser(self)
+            self._send()
+
+
+def counted(seconds: list[float]) -> dict[str, int]:
+    """Return how often each latency was seen, in microseconds of three digits, which are enough."""
+    return Counter(f"{1e6 * one:.3g}" for one in seconds)
+
+
+def _goes_on(order: Order, began: float) -> bool:
+    return time.perf_counter() - began < LONGEST * order.seconds
+
+
+async def load(order: Order) -> dict[str, object]:
+    """Do it, and return what was noted."""
+    taken = Taken()
+    for _ in range(order.connections):
+        Client(order, taken).connect()
+    await asyncio.sleep(WARM_UP_SECONDS)
+    taken.counting = True
+    began, spent = time.perf_counter(), time.process_time()
+    await asyncio.sleep(order.seconds)
+    # Whoever is so slow that a turn sees few answers is waited for, or only its quickest ones would count.
+    while len(taken.whole) < ROUNDS * order.connections and _goes_on(order, began):
+        await asyncio.sleep(PAUSE_AFTER_FAILURE)
+    taken.counting = False
+    elapsed, spent = time.perf_counter() - began, time.process_time() - spent
+    return {
+        "seconds": elapsed,
+        "whole": counted(taken.whole),
+        "first": counted(taken.first),
+        "errors": taken.errors,
+        "generator": spent / elapsed,
+    }
+
+
+def main() -> None:
+    """Read the order, load, tell."""
+    order = Order(**json.loads(sys.stdin.read()))
+    sys.stdout.write(json.dumps(uvloop.run(load(order))) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Sections of the page of measurements that compare: us with LiteLLM, a large world with a small one."""
+
+from collections.abc import Iterator
+
+from bench_pictures import Figures, Part, bar_picture, line_picture
+from bench_plots import Axis, Chart, Series
+
+EDGE = """\
+One client asks the same model server straight, through Traefik with the ForwardAuth service, and
+through LiteLLM {version}; what a way adds is its percentile less the straight one's, over turns that
+alternate. `fast` is a server that answers at once, so that the proxy is what is measured; `real` is
+llama.cpp with Gemma 3 270M and eight tokens an answer. LiteLLM has one worker, its master key and no
+database: its virtual keys, which compare with ours, need a PostgreSQL and cost more. Client, server and
+proxy share the machine's cores: at 16 and 64 connections most of a latency is the queue, and answers a
+second and processor time say more. The embedded Traefik opens a connection to the server for each
+request, which a cluster's does not.
+"""
+EDGE_COLUMNS = (
+    *("answer", "connections", "LiteLLM adds / edge adds"),
+    *("p50 ms added: edge", "LiteLLM", "p99 ms added: edge", "LiteLLM"),
+    *("first byte p50 ms: straight", "edge", "LiteLLM"),
+    *("answers a second: straight", "edge", "LiteLLM"),
+    *("processor ms: edge", "LiteLLM", "errors"),
+)
+GROWTH = """\
+In one world, {batch} instances more at each size: ordered of the operator, and the same writes issued
+directly while it is held still, {rounds} times in turns. Growth is against the first size. Instances
+have no replicas; from 2 000 on, 2 000 of them have a key.
+"""
+GROWTH_COLUMNS = (
+    *("instances", "growth of processor time", "growth of operator / direct", "operator / direct"),
+    *("ms for one: operator", "direct", "processor ms", "restart s", "its writes"),
+    *("operator at rest MB", "% of a core"),
+)
+REST = """\
+
+### Every part at rest
+
+Memory in MB, and the share of a core, at each number of instances.
+"""
+
+
+def _head(columns: tuple[str, ...]) -> str:
+    return f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|"
+
+
+def edge(figures: Figures) -> Iterator[Part]:
+    """Yield the section of the whole way, beside LiteLLM."""
+    yield "## Through the edge, beside LiteLLM\n"
+    yield EDGE.format(version=figures["litellm"])
+    for server in ("fast", "real"):
+        rows = [row for row in figures["rows"] if row["server"] == server]
+        if rows:
+            yield from _edge_table(server, rows)
+    yield from _edge_charts([row for row in figures["rows"] if row["server"] == "fast"])
+
+
+def _edge_table(server: str, rows: list[Figures]) -> Iterator[Part]:
+    yield f"\n### Server `{server}`\n"
+    yield _head(EDGE_COLUMNS)
+    for row in rows:
+        ways = [row["ways"][way] for way in ("direct", "edge", "litellm")]
+        straight, ours, theirs = ways
+        added = [(way["p50"] - straight["p50"], way["p99"] - straight["p99"]) for way in ways]
+        ratio = added[2][0] / added[1][0] if added[1][0] > 0 else None
+        first = " | ".join(f"{way['first_p50']:.1f}" for way in ways)
+        rates = " | ".join(f"{way['per_second']:.0f}" for way in ways)
+        spent = " | ".join(f"{sum(way['cpu'].values()):.2f}" for way in (ours, theirs))
+        yield (
+            f"| {row['kind']} | {row['connections']} | {'' if ratio is None else f'{ratio:.0f}'} "
+            f"| {added[1][0]:.1f} | {added[2][0]:.1f} | {added[1][1]:.1f} | {added[2][1]:.1f} "
+            f"| {first} | {rates} | {spent} | {sum(way['errors'] for way in ways)} |"
+        )
+
+
+def _edge_charts(rows: list[Figures]) -> Iterator[Part]:
+    names = {"edge": "Traefik and our check", "litellm": "LiteLLM"}
+    for kind, title in (("answer", "whole answers"), ("stream", "streams")):
+        chosen = [row for row in rows if row["kind"] == kind]
+        if not chosen:
+            continue
+        steps = tuple(f"{row['connections']}" for row in chosen)
+        rates = {way: tuple(row["ways"][way]["per_second"] for row in chosen) for way in names}
+        yield bar_picture(
+            f"edge-{kind}-rate",
+            Chart(
+                f"A server that answers at once: {title} a second",
+                Axis("connections"),
+                Axis(f"{title} a second", log=True),
+                steps,
+                tuple(Series(names[way], values) for way, values in rates.items()),
+            ),
+        )
+        first = {way: tuple(row["ways"][way]["first_p50"] for row in chosen) for way in names}
+        yield bar_picture(
+            f"edge-{kind}-first",
+            Chart(
+                f"Time to the first byte of {title}, median",
+                Axis("connections"),
+                Axis("milliseconds", log=True),
+                steps,
+                tuple(Series(names[way], values) for way, values in first.items()),
+            ),
+        )
+
+
+def growth(figures: Figures) -> Iterator[Part]:
+    """Yield the section of a world that grows."""
+    sizes, first = figures["sizes"], figures["sizes"][0]
+    yield "## One more instance in a growing world\n"
+    yield GROWTH.format(batch=figures["batch"], rounds=figures["rounds"])
+    yield _head(GROWTH_COLUMNS)
+    for size in sizes:
+        ours = size["rest"]["operator"]
+        yield (
+            f"| {size['instances']} | {size['cpu_ms'] / first['cpu_ms']:.2f} "
+            f"| {size['ratio'] / first['ratio']:.2f} | {size['ratio']:.2f} | {size['operator_ms']:.1f} "
+            f"| {size['direct_ms']:.1f} | {size['cpu_ms']:.1f} | {size['restart_seconds']:.1f} "
+            f"| {size['restart_writes']} | {ours['memory_mb']:.0f} | {100 * ours['cpu_share']:.2f} |"
+        )
+    yield "\nWanted: growth at most 1.2; at 2 000 instances under 300 MB and under 2 % of a core."
+    yield from _growth_charts(sizes)
+    yield from _rest_table(sizes)
+
+
+def _growth_charts(sizes: list[Figures]) -> Iterator[Part]:
+    steps = tuple(size["instances"] for size in sizes)
+
+    def series(name: str, column: str) -> Series:
+        return Series(name, tuple(size[column] for size in sizes))
+
+    x = Axis("instances", log=True)
+    yield line_picture(
+        "growth-one-more",
+        Chart(
+            "One more instance",
+            x,
+            Axis("milliseconds"),
+            steps,
+            (
+                series("operator", "operator_ms"),
+                series("direct writes", "direct_ms"),
+                series("the operator's processor time", "cpu_ms"),
+            ),
+        ),
+    )
+    memory = tuple(size["rest"]["operator"]["memory_mb"] for size in sizes)
+    yield line_picture(
+        "growth-memory",
+        Chart(
+            "Memory of the operator at rest",
+            x,
+            Axis("MB"),
+            steps,
+            (Series("operator", memory),),
+            wanted=300,
+        ),
+    )
+
+
+def _rest_table(sizes: list[Figures]) -> Iterator[Part]:
+    """Yield what every part is at rest: memory and share of a core."""
+    yield REST
+    yield _head(("part", *(str(size["instances"]) for size in sizes)))
+    for part in sizes[0]["rest"]:
+        rests = [size["rest"][part] for size in sizes]
+        cells = (f"{rest['memory_mb']:.0f}, {100 * rest['cpu_share']:.2f} %" for rest in rests)
+        yield f"| {part} | {' | '.join(cells)} |"

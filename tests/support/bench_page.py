@@ -1,0 +1,203 @@
+"""The page of measurements: a section for each bench, with its table and its charts.
+
+Sections are made from what a bench left as JSON, and from nothing else, so the same figures make the same
+page. Ratios come first: they survive a change of machine. Nothing is a promise but what "wanted" says.
+"""
+
+import statistics
+from collections.abc import Callable, Iterator
+
+from bench_compared import edge, growth
+from bench_pictures import Figures, Part, Picture, line_picture
+from bench_plots import Axis, Chart, Series
+
+HEAD = """# Measurements
+
+What `make bench` and `make chaos` measured, on the machine and the day that each section names. Ratios are
+between things that ran side by side in the same run; absolute figures belong to that machine.
+"""
+CHAOS = """\
+`make chaos`: each fault while customers ask and order. Seconds are from the fault's end: until the last
+request of a live key that was not answered, until a newly ordered key opened its instance, and until an
+audit of everything found nothing. A wrong allow is a request with a dead key that got in.
+"""
+
+Section = Callable[[Figures], Iterator[Part]]
+
+
+def verify(figures: Figures) -> Iterator[Part]:
+    """Yield the section of the ForwardAuth check."""
+    yield "## The check of a key\n"
+    yield (
+        "`check` is the ForwardAuth service, metrics and audit on; `bare` the same server giving the same "
+        "answer without looking; `FastAPI` a plain FastAPI route with the same check. One core serves, "
+        f"another loads, {figures['connections']} connections.\n"
+    )
+    yield (
+        "| keys | check / bare | by processor time | check / FastAPI | requests a second: check | bare "
+        "| FastAPI | p99 ms: check | bare | memory MB |"
+    )
+    yield "|---" * 10 + "|"
+    for row in figures["rows"]:
+        rps, p99 = row["rps"], row["p99_ms"]
+        yield (
+            f"| {row['tokens']} | {row['ratio']:.2f} | {row['cpu_ratio']:.2f} | {row['fastapi_ratio']:.1f} "
+            f"| {rps['check']:.0f} | {rps['bare']:.0f} | {rps['fastapi']:.0f} "
+            f"| {p99['check']:.1f} | {p99['bare']:.1f} | {row['memory_mb']} |"
+        )
+    yield "\nWanted: 0.85 of the bare server, p99 under 4 ms at 10 000 keys, under 200 MB at 100 000."
+    rows = figures["rows"]
+    names = {"check": "check", "bare": "bare server", "fastapi": "FastAPI route"}
+    yield line_picture(
+        "verify-rate",
+        Chart(
+            "Requests a second on one core",
+            Axis("keys", log=True),
+            Axis("requests a second"),
+            tuple(row["tokens"] for row in rows),
+            tuple(
+                Series(name, tuple(row["rps"][way] for row in rows)) for way, name in names.items()
+            ),
+        ),
+    )
+
+
+def revocation(figures: Figures) -> Iterator[Part]:
+    """Yield the section of revocations."""
+    yield "## From a deletion to the last 401\n"
+    yield (
+        "Three ForwardAuth services under load. `verifier`: from the API server's answer to the deletion "
+        "of the verifier; `request`: from its answer to the customer's deletion of the APITokenRequest.\n"
+    )
+    yield "| deleted | keys | a second | p50 ms | p99 ms | longest ms | allowed after a refusal |"
+    yield "|---" * 7 + "|"
+    for row in figures["rows"]:
+        p50, p99, longest = (1000 * row[name] for name in ("p50", "p99", "longest"))
+        yield (
+            f"| {row['way']} | {row['keys']} | {row['per_second']:g} | {p50:.1f} | {p99:.1f} "
+            f"| {longest:.1f} | {row['allowed_after_refusal']} |"
+        )
+    yield "\nWanted: p99 under 100 ms from the verifier's deletion, nothing allowed afterwards."
+
+
+def reconcile(figures: Figures) -> Iterator[Part]:
+    """Yield the section of the operator over one number of instances."""
+    restart, settled = figures["restart"], figures["settled"]
+    yield f"## {figures['instances']} instances\n"
+    yield "| what | measured | wanted |\n|---|---|---|"
+    yield (
+        f"| new instances until every Ingress exists, beside the same writes issued directly "
+        f"| {figures['ratio']:.2f} ({statistics.median(figures['operator']):.1f} s beside "
+        f"{statistics.median(figures['direct']):.1f} s) | at most 1.5 |"
+    )
+    yield (
+        f"| restart over the settled world | {figures['restart_seconds']:.1f} s, "
+        f"{restart['changed']} writes | under 20 s, none |"
+    )
+    yield (
+        f"| writes in {settled['seconds']:.0f} s of a settled world | {settled['changed']} by version, "
+        f"{sum(settled['requests'].values())} by request | none |"
+    )
+    yield f"| memory of the operator | {figures['operator_peak_mb']:.0f} MB at most | |"
+
+
+def check_memory(figures: Figures) -> Iterator[Part]:
+    """Yield the section of the ForwardAuth service at rest."""
+    rows = figures["rows"]
+    yield "## The ForwardAuth service at rest\n"
+    yield f"A whole pod: supervisor and {figures['workers']} worker, filled by an API server's list.\n"
+    yield "| keys | memory MB | % of a core | ready after s |\n|---|---|---|---|"
+    for row in rows:
+        yield (
+            f"| {row['keys']} | {row['memory_mb']:.0f} | {100 * row['cpu_share']:.2f} "
+            f"| {row['ready_seconds']:.1f} |"
+        )
+    yield "\nWanted: under 200 MB at 100 000 keys, under 2 % of a core."
+    yield line_picture(
+        "check-memory",
+        Chart(
+            "Memory of a ForwardAuth pod",
+            Axis("keys", log=True),
+            Axis("MB"),
+            tuple(row["keys"] for row in rows),
+            (Series("supervisor and worker", tuple(row["memory_mb"] for row in rows)),),
+            wanted=200,
+        ),
+    )
+
+
+def sync(figures: Figures) -> Iterator[Part]:
+    """Yield the section of the sync agent."""
+    yield "## The sync agent\n"
+    yield (
+        f"{figures['objects']} objects in {figures['workspaces']} workspaces, and one more in each, "
+        f"{figures['per_second']:g} a second. `direct` is the same object made in the service cluster.\n"
+    )
+    yield "| way | p50 / direct | p50 ms | p99 ms | longest ms |\n|---|---|---|---|---|"
+    for way in ("down", "up", "direct"):
+        it = figures[way]
+        p50, p99, longest = (1000 * it[name] for name in ("p50", "p99", "longest"))
+        ratio = it["p50"] / figures["direct"]["p50"]
+        yield f"| {way} | {ratio:.1f} | {p50:.0f} | {p99:.0f} | {longest:.0f} |"
+    share = 100 * figures["settled_cpu_seconds"] / figures["settled_seconds"]
+    yield (
+        f"\nAgent: {figures['memory_mb'][0]:.0f} MB, {figures['memory_mb'][1]:.0f} MB at most; at rest "
+        f"{share:.1f} % of a core and {figures['writes']} writes in {figures['settled_seconds']:.0f} s. "
+        "Wanted: p99 under 2 s, under 300 MB, no writes."
+    )
+
+
+def chaos(figures: Figures) -> Iterator[Part]:
+    """Yield the section of faults."""
+    yield "## Faults and recovery\n"
+    yield CHAOS
+    yield (
+        "| fault | lasted s | not answered | answered after s | new key after s | audited after s "
+        "| wrong allows |"
+    )
+    yield "|---" * 7 + "|"
+    for row in figures["faults"]:
+        yield (
+            f"| {row['fault']} | {row['lasted']:.1f} | {sum(row['refused'].values())} of {row['requests']} "
+            f"| {row['answered_after']:.1f} | {row['ordered_after']:.1f} | {row['audited_after']:.1f} "
+            f"| {row['wrong_allows']} of {row['dead_requests']} |"
+        )
+
+
+SECTIONS: dict[str, Section] = {
+    "verify.json": verify,
+    "check-memory.json": check_memory,
+    "edge.json": edge,
+    "revocation.json": revocation,
+    "reconcile.json": reconcile,
+    "reconcile-1000.json": reconcile,
+    "growth.json": growth,
+    "sync.json": sync,
+    "report.json": chaos,
+}
+"""Each bench's section by the file that it leaves, in the page's order."""
+
+
+def page(found: dict[str, Figures]) -> tuple[str, dict[str, str]]:
+    """Return the page, and the content of each chart by its file's name.
+
+    Args:
+        found: What benches left, by the file's name; a bench that was not run has no section.
+    """
+    text: list[str] = [HEAD]
+    pictures: dict[str, str] = {}
+    for name, section in SECTIONS.items():
+        if name not in found:
+            continue
+        parts = tuple(section(found[name]))
+        told = (part.line if isinstance(part, Picture) else part for part in parts)
+        text += ["\n".join(told).strip(), _machine(found[name])]
+        pictures |= {f"{part.name}.svg": part.svg for part in parts if isinstance(part, Picture)}
+    return "\n".join(f"{part.strip()}\n" for part in text), pictures
+
+
+def _machine(figures: Figures) -> str:
+    return (
+        f"*{figures['date'][:10]}, {figures['cores']} cores, Python {figures['python']}, "
+        f"load average {figures['loadAverage'][0]:.1f}.*"
+    )
