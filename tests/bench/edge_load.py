@@ -8,6 +8,7 @@ this program used itself: beyond a half, it may be what is measured.
 """
 
 import asyncio
+import contextlib
 import json
 import sys
 import time
@@ -72,12 +73,25 @@ class Order:
 
 @dataclass(slots=True)
 class Taken:
-    """What was noted, in seconds; only while ``counting``."""
+    """What was noted, in seconds; only while ``counting``.
 
+    Attributes:
+        wanted: Answers after which ``enough`` is set.
+    """
+
+    wanted: int
     counting: bool = False
     whole: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
     errors: int = 0
+    enough: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def note(self, whole: float, first: float) -> None:
+        """Note an answer."""
+        self.whole.append(whole)
+        self.first.append(first)
+        if len(self.whole) == self.wanted:
+            self.enough.set()
 
 
 class Client(asyncio.Protocol):
@@ -142,8 +156,7 @@ class Client(asyncio.Protocol):
         taken = self._taken
         whole = not self._is_stream or LAST_EVENT in self._tail
         if taken.counting and whole and self._parser.get_status_code() == OK:
-            taken.whole.append(time.perf_counter() - self._sent)
-            taken.first.append(self._began - self._sent)
+            taken.note(time.perf_counter() - self._sent, self._began - self._sent)
         elif taken.counting:
             taken.errors += 1
         if self._parser.should_keep_alive():
@@ -164,13 +177,9 @@ def counted(seconds: list[float]) -> dict[str, int]:
     return Counter(f"{1e6 * one:.3g}" for one in seconds)
 
 
-def _goes_on(order: Order, began: float) -> bool:
-    return time.perf_counter() - began < LONGEST * order.seconds
-
-
 async def load(order: Order) -> dict[str, object]:
     """Do it, and return what was noted."""
-    taken = Taken()
+    taken = Taken(wanted=ROUNDS * order.connections)
     for _ in range(order.connections):
         Client(order, taken).connect()
     await asyncio.sleep(WARM_UP_SECONDS)
@@ -178,8 +187,8 @@ async def load(order: Order) -> dict[str, object]:
     began, spent = time.perf_counter(), time.process_time()
     await asyncio.sleep(order.seconds)
     # Whoever is so slow that a turn sees few answers is waited for, or only its quickest ones would count.
-    while len(taken.whole) < ROUNDS * order.connections and _goes_on(order, began):
-        await asyncio.sleep(PAUSE_AFTER_FAILURE)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(taken.enough.wait(), (LONGEST - 1) * order.seconds)
     taken.counting = False
     elapsed, spent = time.perf_counter() - began, time.process_time() - spent
     return {
