@@ -1,7 +1,8 @@
 """Evaluate a template's tree against a value; the only place that knows Go's rules for it."""
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from privatellm_sync_agent.templates import functions, nodes, values
@@ -15,12 +16,45 @@ _CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
+MOST_STEPS = 100_000
+"""Nodes that one rendering may visit: loops over a customer's lists must not hold everybody up."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Counts the nodes that a rendering may still visit."""
+
+    left: int = MOST_STEPS
+
+    def spend(self) -> None:
+        """Count one.
+
+        Raises:
+            TemplateError: when there are none left.
+        """
+        self.left -= 1
+        if self.left < 0:
+            raise TemplateError(
+                f"A template may do {MOST_STEPS} steps for one object, and not more."
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What ``$`` and ``.`` stand for."""
+    """What ``$``, ``.`` and variables stand for."""
 
     root: Any
     dot: Any
+    variables: ChainMap[str, Any] = field(default_factory=ChainMap)
+    budget: Budget = field(default_factory=Budget)
+
+    def inner(self, **variables: Any) -> "Scope":
+        """Return the scope of a block, in which these variables are declared."""
+        return replace(self, variables=self.variables.new_child(variables))
+
+    def at(self, dot: Any) -> "Scope":
+        """Return a scope in which ``.`` is something else."""
+        return replace(self, dot=dot)
 
 
 def text_of(tree: tuple[nodes.Node, ...], scope: Scope) -> str:
@@ -33,20 +67,57 @@ def text_of(tree: tuple[nodes.Node, ...], scope: Scope) -> str:
 
 
 def _node(node: nodes.Node, scope: Scope) -> str:
+    scope.budget.spend()
     match node:
         case nodes.TextNode(text):
             return text
         case nodes.Output(pipeline):
             return values.text_of(_value(pipeline, scope))
+        case nodes.Assignment():
+            _assign(node, scope)
+            return ""
         case nodes.Branch():
             return _branch(node, scope)
+        case nodes.Loop():
+            return _loop(node, scope)
+
+
+def _assign(node: nodes.Assignment, scope: Scope) -> None:
+    value = _value(node.pipeline, scope)
+    if node.declares:
+        scope.variables[node.name] = value
+        return
+    holder = next(one for one in scope.variables.maps if node.name in one)
+    holder[node.name] = value
 
 
 def _branch(node: nodes.Branch, scope: Scope) -> str:
     condition = _value(node.condition, scope)
+    within = scope.inner(**({node.variable: condition} if node.variable else {}))
     if not values.truthy(condition):
-        return text_of(node.otherwise, scope)
-    return text_of(node.then, Scope(scope.root, condition) if node.rebinds else scope)
+        return text_of(node.otherwise, within)
+    return text_of(node.then, within.at(condition) if node.rebinds else within)
+
+
+def _loop(node: nodes.Loop, scope: Scope) -> str:
+    items = _items(_value(node.items, scope))
+    if not items:
+        return text_of(node.otherwise, scope.inner())
+    printed = []
+    for key, item in items:
+        named = {name: held for name, held in ((node.key, key), (node.value, item)) if name}
+        printed.append(text_of(node.body, scope.inner(**named).at(item)))
+    return "".join(printed)
+
+
+def _items(value: Any) -> list[tuple[Any, Any]]:
+    if value is None:
+        return []
+    if isinstance(value, Mapping):
+        return [(key, value[key]) for key in sorted(value)]
+    if isinstance(value, list):
+        return list(enumerate(value))
+    raise TemplateError(f"range needs a list or a dictionary; got {values.text_of(value)[:40]!r}.")
 
 
 def _value(operand: nodes.Operand, scope: Scope) -> Any:
@@ -55,6 +126,8 @@ def _value(operand: nodes.Operand, scope: Scope) -> Any:
             return value
         case nodes.Field(path, from_root):
             return _walk(scope.root if from_root else scope.dot, path)
+        case nodes.Variable(name, path):
+            return _walk(scope.variables[name], path)
         case nodes.Chain(inner, path):
             return _walk(_value(inner, scope), path)
         case nodes.Call():

@@ -19,6 +19,14 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class Variable:
+    """``$name.a.b``: a path from what a variable holds."""
+
+    name: str
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Chain:
     """``(pipeline).a.b``: a path from a value that was computed."""
 
@@ -41,7 +49,7 @@ class Pipeline:
     commands: tuple["Operand", ...]
 
 
-Operand = Literal | Field | Chain | Call | Pipeline
+Operand = Literal | Field | Variable | Chain | Call | Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +67,43 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Assignment:
+    """``$name := pipeline`` declares a variable in its block, ``$name = pipeline`` changes one."""
+
+    name: str
+    pipeline: Pipeline
+    declares: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Branch:
-    """``if`` or ``with``: the latter makes the condition's value the current object."""
+    """``if`` or ``with``: the latter makes the condition's value the current object.
+
+    Attributes:
+        variable: What the condition's value is called within; empty: nothing.
+    """
 
     condition: Pipeline
     then: tuple["Node", ...]
     otherwise: tuple["Node", ...]
     rebinds: bool
+    variable: str = ""
 
 
-Node = TextNode | Output | Branch
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """``range``: the body for each item of a list or each value of a dictionary, in the order of its keys.
+
+    Attributes:
+        key: What the index or the key is called; empty: nothing.
+        value: What the item is called; empty: nothing.
+    """
+
+    items: Pipeline
+    body: tuple["Node", ...]
+    otherwise: tuple["Node", ...]
+    key: str = ""
+    value: str = ""
+
+
+Node = TextNode | Output | Assignment | Branch | Loop

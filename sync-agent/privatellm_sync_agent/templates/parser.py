@@ -6,9 +6,12 @@ from privatellm_sync_agent.templates import functions, nodes
 from privatellm_sync_agent.templates.errors import TemplateError
 from privatellm_sync_agent.templates.lexer import Action, Text, Token, TokenType, pieces
 
-_UNSUPPORTED = frozenset({"range", "define", "template", "block", "break", "continue"})
+_UNSUPPORTED = frozenset({"define", "template", "block", "break", "continue"})
 _CONSTANTS = {"true": True, "false": False, "nil": None}
 _BRANCHES = ("if", "with")
+_LOOP = "range"
+_PAIR = 2
+_ASSIGNS = (":=", "=")
 
 
 def parse(source: str) -> tuple[nodes.Node, ...]:
@@ -20,20 +23,23 @@ def parse(source: str) -> tuple[nodes.Node, ...]:
     parser = _Parser(list(pieces(source)))
     tree = parser.block(())
     if parser.remaining:
-        raise TemplateError(f"{{{{ {_head(parser.remaining[0])} }}}} has no if or with before it.")
+        raise TemplateError(
+            f"{{{{ {_head(parser.remaining[0])} }}}} has no if, with or range before it."
+        )
     return tree
 
 
 @dataclass(slots=True)
 class _Parser:
     remaining: list[Text | Action]
+    declared: list[set[str]] = field(default_factory=lambda: [set()])
 
     def block(self, terminators: tuple[str, ...]) -> tuple[nodes.Node, ...]:
         found: list[nodes.Node] = []
         while self.remaining and _head(self.remaining[0]) not in ("else", "end"):
             found.append(self._node())
         if terminators and not self.remaining:
-            raise TemplateError("Every if and with needs its {{ end }}.")
+            raise TemplateError("Every if, with and range needs its {{ end }}.")
         return tuple(found)
 
     def _node(self) -> nodes.Node:
@@ -45,17 +51,47 @@ class _Parser:
             raise TemplateError(f"{{{{ {head} }}}} is not supported: use fields, functions and if.")
         if head in _BRANCHES:
             return self._branch(piece.tokens[1:], rebinds=head == "with")
-        return nodes.Output(_Pipe(list(piece.tokens)).whole())
+        if head == _LOOP:
+            return self._loop(piece.tokens[1:])
+        names, declares, rest = _target(piece.tokens)
+        if not names:
+            return nodes.Output(self._whole(rest))
+        if len(names) > 1:
+            raise TemplateError("Only range declares two variables at once.")
+        assigned = nodes.Assignment(names[0], self._whole(rest), declares)
+        if declares:
+            self.declared[-1].add(names[0])
+        elif not any(names[0] in known for known in self.declared):
+            raise _undeclared(names[0])
+        return assigned
 
     def _branch(self, condition: tuple[Token, ...], *, rebinds: bool) -> nodes.Branch:
-        pipeline = _Pipe(list(condition)).whole()
+        names, declares, rest = _target(condition)
+        if len(names) > 1 or (names and not declares):
+            raise TemplateError("An if or with can declare one variable, with :=.")
+        pipeline = self._whole(rest)
+        then, otherwise = self._blocks(set(names))
+        return nodes.Branch(pipeline, then, otherwise, rebinds, "".join(names))
+
+    def _loop(self, items: tuple[Token, ...]) -> nodes.Loop:
+        names, declares, rest = _target(items)
+        if names and not declares:
+            raise TemplateError("A range declares its variables, with :=.")
+        pipeline = self._whole(rest)
+        body, otherwise = self._blocks(set(names))
+        key, value = names if len(names) == _PAIR else ("", "".join(names))
+        return nodes.Loop(pipeline, body, otherwise, key, value)
+
+    def _blocks(self, names: set[str]) -> tuple[tuple[nodes.Node, ...], tuple[nodes.Node, ...]]:
+        """Return both blocks up to the end of what began; the second is what comes after its else."""
+        self.declared.append(set(names))
         then = self.block(("else", "end"))
+        self.declared[-1] = set(names)
         closing = self.remaining.pop(0)
         assert isinstance(closing, Action)  # noqa: S101 - block() stops at actions only
-        otherwise: tuple[nodes.Node, ...] = ()
-        if _head(closing) == "else":
-            otherwise = self._else(closing)
-        return nodes.Branch(pipeline, then, otherwise, rebinds)
+        otherwise = self._else(closing) if _head(closing) == "else" else ()
+        self.declared.pop()
+        return then, otherwise
 
     def _else(self, action: Action) -> tuple[nodes.Node, ...]:
         rest = action.tokens[1:]
@@ -66,15 +102,19 @@ class _Parser:
         otherwise = self.block(("end",))
         closing = self.remaining.pop(0)
         if _head(closing) != "end":
-            raise TemplateError("An if or with can have one {{ else }} only.")
+            raise TemplateError("An if, with or range can have one {{ else }} only.")
         return otherwise
+
+    def _whole(self, tokens: tuple[Token, ...]) -> nodes.Pipeline:
+        return _Pipe(list(tokens), frozenset().union(*self.declared)).whole()
 
 
 @dataclass(slots=True)
 class _Pipe:
     """Reads one pipeline from a list of tokens."""
 
-    tokens: list[Token] = field(default_factory=list)
+    tokens: list[Token]
+    declared: frozenset[str]
 
     def whole(self) -> nodes.Pipeline:
         pipeline = self._pipeline()
@@ -114,9 +154,19 @@ class _Pipe:
             return self._parenthesised()
         if token.type is TokenType.WORD and token.text not in _CONSTANTS:
             return nodes.Call(token.text, ()) if token.text in functions.ALL else _unknown(token)
-        if token.text == "$" and self.tokens and self.tokens[0].type is TokenType.FIELD:
-            return nodes.Field(_path(self.tokens.pop(0)), from_root=True)
+        if token.type is TokenType.VARIABLE:
+            return self._variable(token.text.removeprefix("$"))
         return _leaf(token)
+
+    def _variable(self, name: str) -> nodes.Operand:
+        path: tuple[str, ...] = ()
+        if self.tokens and self.tokens[0].type is TokenType.FIELD:
+            path = _path(self.tokens.pop(0))
+        if not name:
+            return nodes.Field(path, from_root=True)
+        if name not in self.declared:
+            raise _undeclared(name)
+        return nodes.Variable(name, path)
 
     def _parenthesised(self) -> nodes.Operand:
         inner = self._pipeline()
@@ -146,7 +196,29 @@ def _leaf(token: Token) -> nodes.Operand:
         case TokenType.FIELD | TokenType.DOT:
             return nodes.Field(_path(token))
         case TokenType.VARIABLE | TokenType.SYMBOL:
-            return nodes.Field((), from_root=True) if token.text == "$" else _unknown(token)
+            return _unknown(token)
+
+
+def _target(tokens: tuple[Token, ...]) -> tuple[list[str], bool, tuple[Token, ...]]:
+    """Return the variables before a ``:=`` or ``=``, whether they are declared, and what comes after it."""
+    at = next((i for i, one in enumerate(tokens) if one.text in _ASSIGNS and _is_symbol(one)), None)
+    if at is None:
+        return [], False, tokens
+    before = tokens[:at]
+    names = [one.text.removeprefix("$") for one in before[::2]]
+    is_list = all(one.type is TokenType.VARIABLE for one in before[::2])
+    commas = all(_is_symbol(one) and one.text == "," for one in before[1::2])
+    if not (is_list and commas and all(names) and len(names) in (1, _PAIR)):
+        raise TemplateError(f"Before {tokens[at].text} stand one or two variables, such as $x.")
+    return names, tokens[at].text == ":=", tokens[at + 1 :]
+
+
+def _is_symbol(token: Token) -> bool:
+    return token.type is TokenType.SYMBOL
+
+
+def _undeclared(name: str) -> TemplateError:
+    return TemplateError(f"The variable ${name} is used before it is declared with :=.")
 
 
 def _unknown(token: Token) -> nodes.Operand:

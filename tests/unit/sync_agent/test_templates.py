@@ -60,8 +60,17 @@ def test_a_template_prints_what_go_would_print(source: str, output: str) -> None
 @pytest.mark.parametrize(
     "source",
     [
-        "{{ range .Object.spec.items }}{{ . }}{{ end }}",
-        "{{ $x := 1 }}",
+        "{{ range .Object.spec.items }}{{ . }}",
+        "{{ range .Object.spec.items }}{{ break }}{{ end }}",
+        "{{ $x = 1 }}",
+        "{{ $x }}",
+        "{{ $x, $y := .Object }}",
+        "{{ range $a, $b, $c := .Object }}{{ end }}",
+        "{{ range $x = .Object }}{{ end }}",
+        "{{ if $x := 1 }}{{ end }}{{ $x }}",
+        "{{ if 1 }}{{ $x := 1 }}{{ else }}{{ $x }}{{ end }}",
+        "{{ .x := 1 }}",
+        "{{ $ := 1 }}",
         '{{ define "x" }}{{ end }}',
         "{{ env `HOME` }}",
         "{{ now }}",
@@ -82,8 +91,40 @@ def test_what_is_not_supported_is_refused_when_it_is_read(source: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "output"),
+    [
+        ("{{ range .Object.spec.items }}{{ . }},{{ end }}", "a,b,"),
+        ("{{ range $i, $v := .Object.spec.items }}{{ $i }}{{ $v }} {{ end }}", "0a 1b"),
+        (
+            "{{ range $v := .Object.spec.items }}{{ $v }}{{ $.ClusterName | trunc 2 }}{{ end }}",
+            "a34b34",
+        ),
+        ("{{ range $k, $v := .Object.metadata.labels }}{{ $k }}={{ $v }}{{ end }}", "tier=gold"),
+        ("{{ range .Object.spec.none }}x{{ else }}none{{ end }}", "none"),
+        ("{{ $x := .Object.metadata }}{{ $x.name }}{{ $x.labels.tier | upper }}", "my-llmGOLD"),
+        ("{{ $n := 0 }}{{ range .Object.spec.items }}{{ $n = add1 $n }}{{ end }}{{ $n }}", "2"),
+        ("{{ $x := 1 }}{{ if true }}{{ $x := 2 }}{{ $x }}{{ end }}{{ $x }}", "21"),
+        ("{{ with $l := .Object.metadata.labels }}{{ $l.tier }}{{ .tier }}{{ end }}", "goldgold"),
+        ("{{ if $x := .Object.spec.none }}{{ $x }}{{ else }}{{ empty $x }}{{ end }}", "true"),
+        ("{{ range $v := .Object.spec.items }}{{ if eq $v `b` }}{{ $v }}{{ end }}{{ end }}", "b"),
+    ],
+)
+def test_loops_and_variables_mean_what_they_mean_in_go(source: str, output: str) -> None:
+    """A variable lives in its block, and an assignment changes the one outside."""
+    assert output == render(source)
+
+
+def test_a_loop_over_a_customers_list_has_an_end() -> None:
+    """What one object costs is bounded, whatever its lists hold."""
+    nested = "{{ range .Value }}{{ range $.Value }}x{{ end }}{{ end }}"
+    with pytest.raises(TemplateError, match="steps"):
+        Template.parse(nested).render({"Value": list(range(100_000))})
+
+
+@pytest.mark.parametrize(
     "source",
     [
+        "{{ range .ClusterName }}{{ end }}",
         "{{ .Object.spec.absent.deeper }}",
         "{{ .Object.metadata.name.deeper }}",
         "{{ .Object.spec.absent | sha3short }}",
