@@ -16,7 +16,7 @@ _CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-MOST_STEPS = 100_000
+MOST_STEPS = 10_000
 """Nodes that one rendering may visit: loops over a customer's lists must not hold everybody up."""
 
 

@@ -118,7 +118,7 @@ def test_a_loop_over_a_customers_list_has_an_end() -> None:
     """What one object costs is bounded, whatever its lists hold."""
     nested = "{{ range .Value }}{{ range $.Value }}x{{ end }}{{ end }}"
     with pytest.raises(TemplateError, match="steps"):
-        Template.parse(nested).render({"Value": list(range(100_000))})
+        Template.parse(nested).render({"Value": list(range(1_000))})
 
 
 @pytest.mark.parametrize(
