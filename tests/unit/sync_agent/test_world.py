@@ -1,6 +1,5 @@
 """What a pass may look at: workspaces behind endpoints, and who uses what."""
 
-import pytest
 from kubernetes.aio.client import Configuration
 
 from privatellm.kube import KubeClient
@@ -10,14 +9,14 @@ from privatellm_sync_agent.engine.world import Endpoint, Uses
 from privatellm_sync_agent.naming.names import Identity
 
 
-@pytest.mark.parametrize("end", ["", "/"])
-async def test_urls_of_workspaces_are_put_together_in_one_way(end: str) -> None:
+async def test_urls_of_workspaces_are_put_together_in_one_way() -> None:
     """MP#61: ``/clusters/`` is there once, whether an endpoint's URL ends in a slash or not."""
     url = "https://shard.example:6443/services/apiexport/c1/export"
-    async with KubeClient(Credentials(None, Configuration(host="https://kcp.example"))) as kcp:
-        endpoint = Endpoint(f"{url}{end}", kcp)
-        assert endpoint.wildcard().server == f"{url}/clusters/*"
-        assert endpoint.workspace("c2").server == f"{url}/clusters/c2"
+    async with KubeClient(Credentials(None, Configuration(host="http://kcp.example"))) as kcp:
+        for end in ("", "/"):
+            endpoint = Endpoint(f"{url}{end}", kcp)
+            assert endpoint.wildcard().server == f"{url}/clusters/*"
+            assert endpoint.workspace("c2").server == f"{url}/clusters/c2"
 
 
 def test_what_an_object_used_is_known_until_it_uses_something_else() -> None:
