@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 720, 340
-LEFT, RIGHT, TOP, BOTTOM = 70, 20, 64, 48
+LEFT, RIGHT, TOP, BOTTOM = 84, 40, 64, 48
 TEXT = "#747c87"
 GRID = "#8f97a1"
 COLOURS = ("#3a80c9", "#c2701e", "#2a8f68", "#9a6bc9")
