@@ -17,7 +17,7 @@ from privatellm_sync_agent.engine.events import EventRecorder
 from privatellm_sync_agent.engine.informer import Informer
 from privatellm_sync_agent.engine.queue import WorkQueue
 from privatellm_sync_agent.engine.store import Store, without_managed_fields
-from privatellm_sync_agent.kcp.home import ENDPOINT_SLICE, Home, endpoint_urls
+from privatellm_sync_agent.kcp.home import ENDPOINT_SLICE, Home, endpoint_urls, overridden
 from privatellm_sync_agent.naming.names import Identity
 from privatellm_sync_agent.projection.exports import API_EXPORT, Published
 from privatellm_sync_agent.published.spec import PUBLISHED_RESOURCE, GroupKind, copied_kind
@@ -42,12 +42,14 @@ class AgentSettings:
         selector: Label selector of the PublishedResources that are ours.
         disabled: Parts that are switched off.
         provided: Directory with PublishedResources that are applied; ``None``: none.
+        overrides: Hosts of endpoints that are reached under another one, each with a port.
     """
 
     name: str
     selector: str = ""
     disabled: frozenset[Controller] = frozenset()
     provided: Path | None = None
+    overrides: tuple[tuple[str, str], ...] = ()
 
 
 class Agent:
@@ -218,7 +220,8 @@ class Agent:
     def _slice_changed(self, _before: Manifest | None, after: Manifest | None) -> None:
         # A slice that vanished says nothing about its endpoints: keep what we have, as kcp may restore it.
         if after is not None:
-            self.manager.set_endpoints(endpoint_urls(after))
+            overrides = self.settings.overrides
+            self.manager.set_endpoints(overridden(url, overrides) for url in endpoint_urls(after))
 
     def _export_changed(self, _before: Manifest | None, _after: Manifest | None) -> None:
         self._export_queue.add(EXPORT_KEY)

@@ -18,6 +18,10 @@ from privatellm_sync_agent.agent import Controller
 DEFAULT_METRICS_ADDRESS = "127.0.0.1:8085"
 
 _DNS_1035 = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_HOST_AND_PORT = re.compile(r"([^\s:/@]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}")
+_KEY, _VALUE = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?", r"[-A-Za-z0-9_.]*"
+_TERM = rf"\s*(?:!\s*{_KEY}|{_KEY}(?:\s*(?:==?|!=)\s*{_VALUE}|\s+(?:not)?in\s*\([^()]*\))?)\s*"
+_TERMS = re.compile(rf"{_TERM}(?:,{_TERM})*")
 _TRUE, _FALSE = ("1", "t", "true"), ("0", "f", "false")
 
 
@@ -44,6 +48,7 @@ class Flags:
         kubeconfig: Kubeconfig of the service cluster; absent: ``KUBECONFIG``, then the in-cluster files.
         host_override: Replaces the service cluster's host.
         ca_file_override: Replaces the service cluster's CA.
+        overrides: Hosts of endpoints that are reached under another one, each with a port.
         metrics: Where metrics are served; ``None`` switches them off.
         health: Where probes are served; ``None`` switches them off.
         disabled: Parts that are switched off.
@@ -61,6 +66,7 @@ class Flags:
     kubeconfig: Path | None
     host_override: str
     ca_file_override: str
+    overrides: tuple[tuple[str, str], ...]
     metrics: Address | None
     health: Address | None
     disabled: frozenset[Controller]
@@ -97,6 +103,7 @@ def parse(arguments: list[str]) -> Flags:
         kubeconfig=given.kubeconfig,
         host_override=given.kubeconfig_host_override,
         ca_file_override=given.kubeconfig_ca_file_override,
+        overrides=tuple(one for group in given.apiexport_hostport_override for one in group),
         metrics=given.metrics_address,
         health=given.health_address,
         disabled=frozenset(one for group in given.disabled_controllers for one in group),
@@ -111,12 +118,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--namespace", required=True)
     parser.add_argument("--apiexportendpointslice-ref", required=True)
     parser.add_argument("--agent-name", default="")
-    parser.add_argument("--published-resource-selector", default="")
+    parser.add_argument("--published-resource-selector", type=_selector, default="")
     parser.add_argument("--published-resources-directory", type=Path)
     _add_switch(parser, "--enable-leader-election")
     parser.add_argument("--kubeconfig", type=Path)
     parser.add_argument("--kubeconfig-host-override", default="")
     parser.add_argument("--kubeconfig-ca-file-override", default="")
+    parser.add_argument(
+        "--apiexport-hostport-override", type=_overrides, action="append", default=[]
+    )
     parser.add_argument(
         "--metrics-address", type=_address, default=_address(DEFAULT_METRICS_ADDRESS)
     )
@@ -147,6 +157,24 @@ def _address(text: str) -> Address | None:
     if not colon or not port.isdigit():
         raise argparse.ArgumentTypeError(f"must be host:port, or 0 to switch it off; got {text!r}")
     return Address(host.strip("[]"), int(port))
+
+
+def _selector(text: str) -> str:
+    if text.strip() and not _TERMS.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"must be a label selector such as a=b,c in (d, e); got {text!r}"
+        )
+    return text
+
+
+def _overrides(text: str) -> tuple[tuple[str, str], ...]:
+    found = [tuple(pair.split("=")) for pair in text.split(",")]
+    for pair in found:
+        if len(pair) != len(("original", "new")) or not all(map(_HOST_AND_PORT.fullmatch, pair)):
+            raise argparse.ArgumentTypeError(
+                f"must be host:port=host:port, several joined by commas; got {text!r}"
+            )
+    return tuple((original, new) for original, new in found)
 
 
 def _controllers(text: str) -> tuple[Controller, ...]:

@@ -101,7 +101,13 @@ async def _agent(
     if lease is not None:
         service, kcp = service.behind(lease.is_certain), kcp.behind(lease.is_certain)
     home = await find_home(kcp, flags.endpoint_slice)
-    settings = AgentSettings(flags.agent_name, flags.selector, flags.disabled, flags.provided)
+    settings = AgentSettings(
+        name=flags.agent_name,
+        selector=flags.selector,
+        disabled=flags.disabled,
+        provided=flags.provided,
+        overrides=flags.overrides,
+    )
     return Agent(settings, service=service, kcp=kcp, home=home, spans=spans)
 
 

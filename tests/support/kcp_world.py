@@ -171,7 +171,11 @@ class World:
 
     @asynccontextmanager
     async def agent(
-        self, name: str = "", service: KubeClient | None = None, provided: Path | None = None
+        self,
+        name: str = "",
+        service: KubeClient | None = None,
+        provided: Path | None = None,
+        overrides: tuple[tuple[str, str], ...] = (),
     ) -> AsyncIterator[Agent]:
         """Run an agent in this process until the block ends.
 
@@ -179,11 +183,14 @@ class World:
             name: Its name; absent: the world's.
             service: Client for the service cluster; absent: an administrator's.
             provided: Directory with the PublishedResources that it applies; absent: it handles the world's.
+            overrides: Hosts of endpoints that it reaches under another one.
         """
         url = f"{self.double.url}/clusters/{self.provider.path}"
         kcp = KubeClient(credentials(url, PROVIDER))
         selector = "" if provided else f"test={self.suffix}"
-        settings = AgentSettings(name or self.agent_name, selector, provided=provided)
+        settings = AgentSettings(
+            name or self.agent_name, selector, provided=provided, overrides=overrides
+        )
         home = await find_home(kcp, self.export)
         agent = Agent(settings, service=service or self.service, kcp=kcp, home=home)
         task = asyncio.create_task(agent.run())

@@ -15,6 +15,9 @@ The agent's command line, as a JSON list. An empty value is left out, so that th
   (printf "--metrics-address=%s" (ternary (printf "%s:8085" $bracketed) "0" .Values.metrics.enabled))
   (printf "--log-format=%s" .Values.logs.format)
   (printf "--log-debug=%t" .Values.logs.debug) }}
+{{- range $original, $new := .Values.kcp.endpointOverrides }}
+  {{- $flags = append $flags (printf "--apiexport-hostport-override=%s=%s" $original $new) }}
+{{- end }}
 {{- with .Values.publishedResources.selector }}
   {{- $flags = append $flags (printf "--published-resource-selector=%s" .) }}
 {{- end }}

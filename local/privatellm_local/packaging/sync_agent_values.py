@@ -42,6 +42,10 @@ class KcpKubeconfig(Group):
     """Key of the kubeconfig in it. The kubeconfig carries its certificates and tokens itself."""
 
 
+HostAndPort = Annotated[str, Field(pattern=r"^([^\s:/@=,]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}$")]
+"""A host, and the port behind it."""
+
+
 class Kcp(Group):
     """The kcp whose workspaces are served."""
 
@@ -50,6 +54,10 @@ class Kcp(Group):
 
     endpoint_slice: Name = "llm.privatellms.msp"
     """APIExportEndpointSlice in that workspace; kcp gives it the name of the APIExport."""
+
+    endpoint_overrides: Annotated[dict[HostAndPort, HostAndPort], Field(default_factory=dict)]
+    """Hosts of kcp's shards that pods of this cluster reach under another one: `host:port` by the
+    `host:port` in the slice's status."""
 
 
 class ServiceKubeconfig(Group):

@@ -1,8 +1,10 @@
 """Find the export we serve: the endpoint slice by its name, and through it the export's workspace."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from privatellm.errors import InvalidInputError
 from privatellm.kube import KubeClient, Manifest
@@ -67,6 +69,20 @@ def endpoint_urls(endpoint_slice: Manifest | None) -> frozenset[str]:
     """Return the URLs of a slice; none while no workspace is bound."""
     status = (endpoint_slice or {}).get("status") or {}
     return frozenset(entry["url"] for entry in status.get("endpoints") or [])
+
+
+def overridden(url: str, overrides: Iterable[tuple[str, str]]) -> str:
+    """Return a URL with another host and port, for an agent that cannot reach a shard under its own.
+
+    Args:
+        url: URL of an endpoint.
+        overrides: Pairs of ``host:port``, looked through in their order.
+    """
+    parts = urlsplit(url)
+    host = parts.netloc
+    for original, new in overrides:
+        host = new if host == original else host
+    return urlunsplit(parts._replace(netloc=host))
 
 
 async def _workspace_of_export(kcp: KubeClient, path: str) -> KubeClient:

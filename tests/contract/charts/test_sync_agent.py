@@ -30,7 +30,11 @@ NAME = "private-llm-sync-agent"
 SCHEMA = schema_of(CHART)
 
 EVERYTHING: dict[str, Any] = {
-    "kcp": {"endpointSlice": "my-export", "kubeconfigSecret": {"name": "kcp", "key": "config"}},
+    "kcp": {
+        "endpointSlice": "my-export",
+        "kubeconfigSecret": {"name": "kcp", "key": "config"},
+        "endpointOverrides": {"shard.internal:6443": "kcp.example:443", "b:1": "[::1]:2"},
+    },
     "agentName": "my-agent",
     "serviceCluster": {
         "kubeconfigSecret": {"name": "service", "key": "config"},
@@ -55,6 +59,7 @@ OTHERS: dict[tuple[str, ...], Any] = {
     ("metrics", "serviceMonitor", "interval"): "7s",
     ("otel", "endpoint"): "http://otel.example:4317",
     ("otel", "samplingPercent"): 50,
+    ("kcp", "endpointOverrides"): {"shard.internal:6443": "kcp.example:443"},
 }
 CONTEXTS: dict[tuple[str, ...], dict[str, Any]] = {
     ("extraCA", "key"): {"extraCA": {"configMapName": "bundle"}},
@@ -98,6 +103,10 @@ def test_the_agent_reads_every_value(helm: Helm) -> None:
     assert flags.kubeconfig == Path("/service-cluster/kubeconfig")
     assert flags.host_override == "https://10.0.0.1:6443"
     assert flags.ca_file_override == "/service-ca/ca.crt"
+    assert set(flags.overrides) == {
+        ("shard.internal:6443", "kcp.example:443"),
+        ("b:1", "[::1]:2"),
+    }
     assert (flags.metrics, flags.health) == (Address("::", 8085), Address("::", 8086))
     assert flags.disabled == {Controller.EXPORT, Controller.SYNC}
     assert (flags.log_format, flags.log_debug) == (LogFormat.CONSOLE, True)

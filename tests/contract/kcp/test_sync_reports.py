@@ -4,6 +4,7 @@ import sys
 import time
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -117,6 +118,19 @@ async def test_an_endpoint_that_nobody_can_reach_holds_no_other_up(world: World)
         assert not agent.is_ready
         agent.manager.set_endpoints(agent.manager.urls - {unreachable})
         assert agent.is_ready
+
+
+async def test_a_shard_is_reached_under_the_host_that_the_flag_names(world: World) -> None:
+    """kcp#3830: the slice tells its internal address, which means nothing where the agent runs."""
+    await world.publish()
+    told = urlsplit(world.double.url)
+    other = f"localhost:{told.port}"
+    async with world.agent(overrides=((told.netloc, other),)) as agent:
+        await world.published()
+        acme = await world.customer()
+        await acme.create(world.kind, "x", "default", spec={})
+        await world.copy_of(acme, "x")
+        assert {urlsplit(url).netloc for url in agent.manager.urls} == {other}
 
 
 async def test_a_deleted_endpoint_slice_stops_nothing(world: World) -> None:

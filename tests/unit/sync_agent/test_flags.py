@@ -8,6 +8,7 @@ from privatellm.errors import InvalidInputError
 from privatellm.telemetry.logs import LogFormat
 from privatellm_sync_agent.agent import Controller
 from privatellm_sync_agent.flags import Address, parse
+from privatellm_sync_agent.kcp.home import overridden
 
 REQUIRED = ["--kcp-kubeconfig=/k", "--namespace", "kcp", "--apiexportendpointslice-ref=llm"]
 
@@ -27,6 +28,8 @@ def test_the_arguments_of_upstreams_chart_are_understood() -> None:
             "--disabled-controllers=apiexport,sync",
             "--kubeconfig-host-override=https://10.0.0.1",
             "--kubeconfig-ca-file-override=/ca",
+            "--apiexport-hostport-override=a.internal:6443=kcp.example:443,b:1=[::1]:2",
+            "--apiexport-hostport-override=c:3=d:4",
         ]
     )
     assert flags.kcp_kubeconfig == Path("/k")
@@ -35,6 +38,33 @@ def test_the_arguments_of_upstreams_chart_are_understood() -> None:
     assert flags.health == Address("0.0.0.0", 8086)  # noqa: S104 - what the chart says
     assert flags.metrics == Address("::1", 8085)
     assert flags.disabled == {Controller.EXPORT, Controller.SYNC}
+    assert flags.overrides == (
+        ("a.internal:6443", "kcp.example:443"),
+        ("b:1", "[::1]:2"),
+        ("c:3", "d:4"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "seen"),
+    [
+        ("https://a.internal:6443/services/x", "https://kcp.example:443/services/x"),
+        ("https://a.internal/services/x", "https://a.internal/services/x"),
+        ("https://chained:1/services/x", "https://kcp.example:443/services/x"),
+    ],
+)
+def test_an_endpoint_is_reached_under_another_host(url: str, seen: str) -> None:
+    """kcp#3830: the path stays, the port counts, and overrides are looked through in their order."""
+    overrides = (("chained:1", "a.internal:6443"), ("a.internal:6443", "kcp.example:443"))
+    assert overridden(url, overrides) == seen
+
+
+@pytest.mark.parametrize(
+    "selector", ["a=b", "a==b,c!=d", "x/a in (b, c), !d", "a notin (b),c", "a in ()", " a = b "]
+)
+def test_a_selector_is_read_as_kubernetes_reads_it(selector: str) -> None:
+    """All its operators."""
+    assert parse([*REQUIRED, f"--published-resource-selector={selector}"]).selector == selector
 
 
 def test_the_defaults_are_upstreams() -> None:
@@ -68,6 +98,12 @@ def test_a_switch_may_stand_alone_and_a_zero_switches_a_listener_off() -> None:
         [*REQUIRED, "--enable-leader-election=perhaps"],
         [*REQUIRED, "--disabled-controllers=everything"],
         [*REQUIRED, "--apiexport-ref=x"],
+        [*REQUIRED, "--apiexport-hostport-override=a:1"],
+        [*REQUIRED, "--apiexport-hostport-override=a=b"],
+        [*REQUIRED, "--apiexport-hostport-override=a:1=b:2=c:3"],
+        [*REQUIRED, "--published-resource-selector=a=b c"],
+        [*REQUIRED, "--published-resource-selector=a in b"],
+        [*REQUIRED, "--published-resource-selector=,"],
     ],
 )
 def test_a_wrong_argument_is_refused(arguments: list[str]) -> None:
