@@ -1,9 +1,9 @@
 """The reference pages that are written by hand say what the code says, both ways."""
 
 import importlib
-import pkgutil
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import privatellm
 import privatellm_authserver
@@ -32,6 +32,7 @@ from privatellm_sync_agent.engine.events import Reason
 REFERENCE = DOCS / "reference"
 PROGRAMS = (privatellm, privatellm_operator, privatellm_authserver, privatellm_sync_agent)
 KEY = re.compile(r"[a-z0-9.-]+\.[a-z]+/[a-z][a-z-]*")
+MAY_HOLD_A_KEY = re.compile(r"^[A-Z_]+\b.* = \(?\n?\s*f?\"[^\"\s]+/[a-z-]+\"", re.MULTILINE)
 OF_OTHERS = {
     *("batch.kubernetes.io/job-name", "kcp.io/cluster", "kcp.io/path"),
     "traefik.ingress.kubernetes.io/router",
@@ -65,9 +66,12 @@ def test_every_setting_of_the_authserver_is_told_with_its_default() -> None:
 def keys_of_metadata() -> Iterator[str]:
     """Yield every label, annotation and finalizer that stands in a constant of a program."""
     for program in PROGRAMS:
-        for found in pkgutil.walk_packages(program.__path__, f"{program.__name__}."):
-            if not found.name.endswith("__main__"):
-                values = vars(importlib.import_module(found.name)).values()
+        (folder,) = map(Path, program.__path__)
+        for path in folder.rglob("*.py"):
+            # Not every module has to be imported to read a few constants.
+            if MAY_HOLD_A_KEY.search(path.read_text()):
+                name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
+                values = vars(importlib.import_module(name.removesuffix(".__init__"))).values()
                 yield from (v for v in values if isinstance(v, str) and KEY.fullmatch(v))
 
 
