@@ -1,6 +1,6 @@
 """Sections of the page of measurements that compare: us with LiteLLM, a large world with a small one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from bench_pictures import Figures, Part, bar_picture, line_picture
 from bench_plots import Axis, Chart, Series
@@ -16,7 +16,7 @@ second and processor time say more. The embedded Traefik opens a connection to t
 request, which a cluster's does not.
 """
 EDGE_COLUMNS = (
-    *("answer", "connections", "LiteLLM adds / edge adds"),
+    *("answer", "connections", "LiteLLM / edge: p50 added", "processor time"),
     *("p50 ms added: edge", "LiteLLM", "p99 ms added: edge", "LiteLLM"),
     *("first byte p50 ms: straight", "edge", "LiteLLM"),
     *("answers a second: straight", "edge", "LiteLLM"),
@@ -61,47 +61,69 @@ def _edge_table(server: str, rows: list[Figures]) -> Iterator[Part]:
     for row in rows:
         ways = [row["ways"][way] for way in ("direct", "edge", "litellm")]
         straight, ours, theirs = ways
-        added = [(way["p50"] - straight["p50"], way["p99"] - straight["p99"]) for way in ways]
-        ratio = added[2][0] / added[1][0] if added[1][0] > 0 else None
-        first = " | ".join(f"{way['first_p50']:.1f}" for way in ways)
-        rates = " | ".join(f"{way['per_second']:.0f}" for way in ways)
-        spent = " | ".join(f"{sum(way['cpu'].values()):.2f}" for way in (ours, theirs))
-        yield (
-            f"| {row['kind']} | {row['connections']} | {'' if ratio is None else f'{ratio:.0f}'} "
-            f"| {added[1][0]:.1f} | {added[2][0]:.1f} | {added[1][1]:.1f} | {added[2][1]:.1f} "
-            f"| {first} | {rates} | {spent} | {sum(way['errors'] for way in ways)} |"
+        p50 = [way["p50"] - straight["p50"] for way in (ours, theirs)]
+        p99 = [way["p99"] - straight["p99"] for way in (ours, theirs)]
+        costs = [spent(way) for way in (ours, theirs)]
+        cells = (
+            *(row["kind"], row["connections"], times(p50), times(costs)),
+            *(f"{ms:.1f}" for ms in (*p50, *p99)),
+            *(f"{way['first_p50']:.1f}" for way in ways),
+            *(f"{way['per_second']:.0f}" for way in ways),
+            *(f"{ms:.2f}" for ms in costs),
+            sum(way["errors"] for way in ways),
         )
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+def times(ours_and_theirs: list[float]) -> str:
+    """Return how many times as much the second is as the first; nothing where that says nothing."""
+    ours, theirs = ours_and_theirs
+    return f"{theirs / ours:.0f}" if ours > 0 else ""
+
+
+def spent(way: Figures) -> float:
+    """Return the milliseconds of processor time that a way spends on a request, all its parts together."""
+    return float(sum(way["cpu"].values()))
 
 
 def _edge_charts(rows: list[Figures]) -> Iterator[Part]:
-    names = {"edge": "Traefik and our check", "litellm": "LiteLLM"}
     for kind, title in (("answer", "whole answers"), ("stream", "streams")):
         chosen = [row for row in rows if row["kind"] == kind]
-        if not chosen:
-            continue
-        steps = tuple(f"{row['connections']}" for row in chosen)
-        rates = {way: tuple(row["ways"][way]["per_second"] for row in chosen) for way in names}
-        yield bar_picture(
-            f"edge-{kind}-rate",
-            Chart(
+        if chosen:
+            yield _edge_chart(
+                f"edge-{kind}-rate",
                 f"A server that answers at once: {title} a second",
-                Axis("connections"),
-                Axis(f"{title} a second", log=True),
-                steps,
-                tuple(Series(names[way], values) for way, values in rates.items()),
-            ),
-        )
-        first = {way: tuple(row["ways"][way]["first_p50"] for row in chosen) for way in names}
-        yield bar_picture(
-            f"edge-{kind}-first",
-            Chart(
+                f"{title} a second",
+                chosen,
+                lambda way: float(way["per_second"]),
+            )
+            yield _edge_chart(
+                f"edge-{kind}-first",
                 f"Time to the first byte of {title}, median",
-                Axis("connections"),
-                Axis("milliseconds", log=True),
-                steps,
-                tuple(Series(names[way], values) for way, values in first.items()),
-            ),
-        )
+                "milliseconds",
+                chosen,
+                lambda way: float(way["first_p50"]),
+            )
+            yield _edge_chart(
+                f"edge-{kind}-cost",
+                f"Processor time for one of {title}",
+                "milliseconds",
+                chosen,
+                spent,
+            )
+
+
+def _edge_chart(
+    name: str, title: str, unit: str, rows: list[Figures], of: Callable[[Figures], float]
+) -> Part:
+    """Return bars of a figure of both ways, by the number of connections."""
+    names = {"edge": "Traefik and our check", "litellm": "LiteLLM"}
+    series = (
+        Series(told, tuple(of(row["ways"][way]) for row in rows)) for way, told in names.items()
+    )
+    steps = tuple(f"{row['connections']}" for row in rows)
+    axis = Axis(unit, log=True)
+    return bar_picture(name, Chart(title, Axis("connections"), axis, steps, tuple(series)))
 
 
 def growth(figures: Figures) -> Iterator[Part]:

@@ -73,7 +73,7 @@ FIGURES: dict[str, dict[str, Any]] = {
                 "ways": {
                     "direct": WAY,
                     "edge": WAY | {"p50": 3.0},
-                    "litellm": WAY | {"p50": 32.0, "errors": 1},
+                    "litellm": WAY | {"p50": 32.0, "errors": 1, "cpu": {"LiteLLM": 5.0}},
                 },
             }
             for server in ("fast", "real")
@@ -172,10 +172,10 @@ def test_every_chart_is_shown_once() -> None:
 
 
 def test_ratios_come_first_and_count_what_a_proxy_adds() -> None:
-    """LiteLLM adds 30 ms where the edge adds 1."""
+    """LiteLLM adds 30 ms where the edge adds 1, and works for 5 where the edge works for a half."""
     text, _ = page(everything())
 
-    assert "| answer | 1 | 30 | 1.0 | 30.0 |" in text
+    assert "| answer | 1 | 30 | 10 | 1.0 | 30.0 |" in text
 
 
 def test_a_bench_that_was_not_run_has_no_section() -> None:
