@@ -96,7 +96,7 @@ _KEYS_AND_WEIGHTS: Final = (
 _CLOCKS: Final = (
     Panel(
         "Clocks",
-        "How far pods are from the API server's clock; beyond 5 seconds keys end too early or too late.",
+        "How far pods are from the API server's clock; beyond 5 seconds a clock is left aside.",
         (
             highest(families.CLOCK_SKEW, "pod", legend="operator {{pod}}"),
             highest(authserver.CLOCK_SKEW, "pod", legend="edge {{pod}}"),

@@ -46,7 +46,7 @@ INDEX_AGE: Final = gauge(
 CLOCK_SKEW: Final = gauge(
     "private_llm_auth_clock_skew_seconds",
     "How far the clock is ahead of the API server's (negative: behind), right to about a second. "
-    "Beyond 5 either way keys end too early or too late.",
+    "Beyond 5 either way it is left aside for the API server's.",
     WORKER,
 )
 INDEX_TOKENS: Final = gauge("private_llm_auth_index_tokens", "Keys in the index.", WORKER)
