@@ -30,15 +30,16 @@ class Churn:
 
     Attributes:
         prefix: What their names begin with.
-        kept: Names that were acknowledged and not taken back.
+        kept: Names that were acknowledged and not taken back, in their order.
         ended: Keys of requests that are gone for certain.
     """
 
     client: KubeClient
     customers: Customers
     prefix: str
-    kept: set[str] = field(default_factory=set)
+    kept: list[str] = field(default_factory=list)
     ended: list[Key] = field(default_factory=list)
+    _adopted: set[str] = field(default_factory=set)
     _unsure: set[str] = field(default_factory=set)
     _keys: dict[str, Key] = field(default_factory=dict)
 
@@ -46,16 +47,17 @@ class Churn:
     def acknowledged(self) -> frozenset[tuple[str, str]]:
         """What must be there, as the audit names it."""
         namespace = self.customers.namespace
-        return frozenset(("APITokenRequest", f"{namespace}/{name}") for name in self.kept)
+        names = (*self.kept, *self._adopted)
+        return frozenset(("APITokenRequest", f"{namespace}/{name}") for name in names)
 
     @property
     def live(self) -> tuple[Key, ...]:
         """Keys of what must be there, as far as they were read."""
-        return tuple(self._keys[name] for name in sorted(self.kept & self._keys.keys()))
+        return tuple(self._keys[name] for name in self.kept if name in self._keys)
 
     def adopt(self, name: str) -> None:
-        """Take note of an order that somebody else made."""
-        self.kept.add(name)
+        """Take note of an order that somebody else makes; it is there until the end."""
+        self._adopted.add(name)
 
     async def run(self) -> None:
         """Order, read and end, until enough was ordered."""
@@ -66,14 +68,12 @@ class Churn:
             await asyncio.sleep(PAUSE_SECONDS)
             await self.read()
             if len(self.kept) > KEPT:
-                await self._end(min(self.kept, key=_number))
+                await self._end(self.kept.pop(0))
 
     async def clear(self) -> None:
         """Take everything back; the API server answers again."""
-        for name in (*self.kept, *self._unsure):
+        for name in (*self.kept, *self._adopted, *self._unsure):
             await self.client.delete(kinds.API_TOKEN_REQUEST, name, self.customers.namespace)
-        self.kept.clear()
-        self._unsure.clear()
 
     async def _order(self, name: str) -> None:
         request = token_request(self.customers.namespace, name, QUIET)
@@ -82,11 +82,11 @@ class Churn:
         except KubernetesError:
             self._unsure.add(name)
         else:
-            self.kept.add(name)
+            self.kept.append(name)
 
     async def read(self) -> None:
         """Read the keys that are there by now."""
-        for name in self.kept - self._keys.keys():
+        for name in set(self.kept) - self._keys.keys():
             # The Secret, or its key, is not there yet, or the API server is not.
             with suppress(KubernetesError, AssertionError, KeyError):
                 secret = token_secret_name(name)
@@ -95,7 +95,6 @@ class Churn:
                 )
 
     async def _end(self, name: str) -> None:
-        self.kept.discard(name)
         self._unsure.add(name)
         try:
             await self.client.delete(kinds.API_TOKEN_REQUEST, name, self.customers.namespace)
@@ -118,7 +117,3 @@ async def churning(client: KubeClient, customers: Customers, prefix: str) -> Asy
         await asyncio.gather(task, return_exceptions=True)
         if is_broken:
             task.result()
-
-
-def _number(name: str) -> int:
-    return int(name.rpartition("-")[2])
