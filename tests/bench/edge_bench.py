@@ -225,11 +225,11 @@ async def measure(
 
 
 def write_row(row: Row, out: TextIO) -> None:
-    """Write one case, the ratio first."""
+    """Write one case, the ratio first; what is less than nothing was lost in what else went on."""
     edge, litellm = row.added("edge", "p50"), row.added("litellm", "p50")
+    ratio = f"LiteLLM adds {litellm / edge:.0f} times as much" if edge > 0 else "no ratio"
     out.write(
-        f"{row.server} {row.kind} x{row.connections}: "
-        f"LiteLLM adds {litellm / max(edge, 0.001):.0f} times as much (p50 {litellm:+.2f} ms, "
+        f"{row.server} {row.kind} x{row.connections}: {ratio} (p50 {litellm:+.2f} ms, "
         f"edge {edge:+.2f} ms; p99 {row.added('litellm', 'p99'):+.2f}, "
         f"{row.added('edge', 'p99'):+.2f})\n"
     )

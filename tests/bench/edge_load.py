@@ -22,11 +22,8 @@ from typing_extensions import override
 OK = 200
 LAST_EVENT = b"[DONE]"
 WARM_UP_SECONDS = 0.5
-ROUNDS = 2
-"""Answers that each connection gets on average before a turn may end."""
-
 LONGEST = 5
-"""How many times its seconds a turn may last for that."""
+"""How many times its seconds a turn may last until each connection had an answer, on average."""
 
 PAUSE_AFTER_FAILURE = 0.01
 """Seconds until a connection that was refused is tried again."""
@@ -179,7 +176,7 @@ def counted(seconds: list[float]) -> dict[str, int]:
 
 async def load(order: Order) -> dict[str, object]:
     """Do it, and return what was noted."""
-    taken = Taken(wanted=ROUNDS * order.connections)
+    taken = Taken(wanted=order.connections)
     for _ in range(order.connections):
         Client(order, taken).connect()
     await asyncio.sleep(WARM_UP_SECONDS)

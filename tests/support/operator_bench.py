@@ -104,13 +104,20 @@ async def until_every_ingress(
     acting = asyncio.ensure_future(act())
     seen: set[str] = set()
     async with asyncio.timeout(DEADLINE_SECONDS):
-        watch = client.watch(kinds.INGRESS, TENANT, resource_version=listing.resource_version)
+        watch = client.watch(
+            kinds.INGRESS,
+            TENANT,
+            resource_version=listing.resource_version,
+            timeout_seconds=int(DEADLINE_SECONDS),
+        )
         async for event in watch:
-            seen.add(event.object["metadata"].get("name", ""))
-            if len(seen - {""}) >= count:
+            if event.type != "BOOKMARK":
+                seen.add(event.object["metadata"]["name"])
+            if len(seen) >= count:
                 break
     seconds = time.monotonic() - started
     await acting
+    assert len(seen) >= count, f"{len(seen)} of {count} Ingresses within {seconds:.0f} s"
     return seconds
 
 
