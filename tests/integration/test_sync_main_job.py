@@ -19,7 +19,7 @@ from privatellm_sync_agent.published import defaults
 from privatellm_sync_agent.published.definition import published_resource_definition
 from privatellm_sync_agent.published.spec import PUBLISHED_RESOURCE
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 EXPORT = "private-llm"
 COLD_START_SECONDS = 120.0
