@@ -1,6 +1,8 @@
 """Children that others change or leave behind, on a platform that runs: noticed and mended."""
 
 import contextlib
+import secrets
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from customer import instance, order, until_phase
 from eventually import eventually
 from privatellm.kube import KubeClient, Manifest, kinds
 from privatellm.kube.waiting import states
+from privatellm_local.platform.rbac import tenant_binding
 
 pytestmark = pytest.mark.integration
 
@@ -61,30 +64,36 @@ async def test_an_order_right_after_the_deletion_of_one_of_its_name_is_served(
     await until_phase(client, kinds.LLM_INSTANCE, namespace, "chat", "Stopped")
 
 
-async def test_a_name_in_the_way_is_told_and_used_when_it_is_free(
-    client: KubeClient, namespace: str
-) -> None:
-    """All of what is in the way at once, also for an order that was refused for another reason before."""
-    foreign = {
+def _foreign_service(namespace: str) -> Manifest:
+    return {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": NAME, "namespace": namespace},
         "spec": {"ports": [{"port": 80}]},
     }
+
+
+async def _conditions(client: KubeClient, namespace: str) -> dict[str, dict[str, Any]]:
+    seen = await client.get(kinds.LLM_INSTANCE, "chat", namespace) or {}
+    return {c["type"]: c for c in seen.get("status", {}).get("conditions", ())}
+
+
+async def test_names_in_the_way_are_told_together_and_used_when_they_are_free(
+    client: KubeClient, namespace: str
+) -> None:
+    """A message that names one of two would send its reader round twice."""
     budget = {
         "apiVersion": kinds.POD_DISRUPTION_BUDGET.api_version,
         "kind": kinds.POD_DISRUPTION_BUDGET.name,
         "metadata": {"name": NAME, "namespace": namespace},
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "x"}}},
     }
-    await client.create(kinds.SERVICE, foreign)
+    await client.create(kinds.SERVICE, _foreign_service(namespace))
     await client.create(kinds.POD_DISRUPTION_BUDGET, budget)
     await client.create(kinds.LLM_INSTANCE, instance(namespace, "chat", replicas=0))
 
     async def told() -> bool:
-        seen = await client.get(kinds.LLM_INSTANCE, "chat", namespace) or {}
-        conditions = {c["type"]: c for c in seen.get("status", {}).get("conditions", ())}
-        accepted = conditions.get("Accepted", {})
+        accepted = (await _conditions(client, namespace)).get("Accepted", {})
         assert accepted.get("reason") == "ChildConflict", accepted
         assert f"PodDisruptionBudget {NAME}, Service {NAME}" in accepted["message"]
         return True
@@ -93,3 +102,40 @@ async def test_a_name_in_the_way_is_told_and_used_when_it_is_free(
     await client.delete(kinds.SERVICE, NAME, namespace)
     await client.delete(kinds.POD_DISRUPTION_BUDGET, NAME, namespace)
     await until_phase(client, kinds.LLM_INSTANCE, namespace, "chat", "Stopped")
+
+
+@pytest.fixture
+async def strange_namespace(client: KubeClient) -> AsyncIterator[str]:
+    """A namespace that is not onboarded."""
+    name = f"strange-{secrets.token_hex(4)}"
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    await client.create(kinds.NAMESPACE, manifest)
+    yield name
+    await client.delete(kinds.NAMESPACE, name)
+
+
+async def test_onboarding_tells_the_next_trouble_and_mending_it_serves(
+    client: KubeClient, strange_namespace: str
+) -> None:
+    """An order that failed for long is looked at by its events, and not when its back-off is over."""
+    await client.create(kinds.SERVICE, _foreign_service(strange_namespace))
+    await client.create(kinds.LLM_INSTANCE, instance(strange_namespace, "chat", replicas=0))
+
+    async def refused() -> bool:
+        seen = await client.get(kinds.LLM_INSTANCE, "chat", strange_namespace) or {}
+        status = seen.get("status", {})
+        routed = (await _conditions(client, strange_namespace)).get("RouteProgrammed", {})
+        assert (routed.get("reason"), status.get("phase")) == ("WriteRefused", "Failed")
+        assert "endpoint" not in status
+        return True
+
+    await eventually(refused, within=60, what="a stopped order that says what was refused")
+    await client.create(kinds.ROLE_BINDING, tenant_binding(strange_namespace))
+
+    async def told() -> bool:
+        accepted = (await _conditions(client, strange_namespace))["Accepted"]
+        return bool(accepted["reason"] == "ChildConflict")
+
+    await eventually(told, within=60, what="the conflict behind the refusal")
+    await client.delete(kinds.SERVICE, NAME, strange_namespace)
+    await until_phase(client, kinds.LLM_INSTANCE, strange_namespace, "chat", "Stopped")

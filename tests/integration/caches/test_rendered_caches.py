@@ -7,7 +7,7 @@ import pytest
 from operator_objects import facts, instance, instance_manifest, model, settings
 from privatellm.api.llm_model import LLMModel
 from privatellm.kube import KubeClient, kinds
-from privatellm_operator.reconcile.matching import matches
+from privatellm_operator.reconcile.matching import lacks, matches
 from privatellm_operator.render import cache, fetch_job
 from privatellm_operator.render.children import build_all
 from privatellm_operator.settings import CacheMode, CacheSettings, PodSettings
@@ -49,7 +49,7 @@ async def test_claims_and_jobs_are_valid(
     users = [instance_manifest(f"i{n}", uid=f"uid-{n}", namespace=namespace) for n in range(2)]
     claim = cache.claim(served, CacheSettings(mode=CacheMode.CLAIM), namespace, users)
     kind = kinds.PERSISTENT_VOLUME_CLAIM
-    assert matches(await client.apply(kind, claim, field_manager="tests", dry_run=True), claim)
+    assert not lacks(await client.apply(kind, claim, field_manager="tests", dry_run=True), claim)
     for node in ("", "node-1.example.com"):
         chosen = settings(cache=SETTINGS["a directory"], pod=PodSettings(namespace=namespace))
         await client.create(kinds.JOB, fetch_job.build(served, chosen, node), dry_run=True)
