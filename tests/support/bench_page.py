@@ -16,6 +16,11 @@ HEAD = """# Measurements
 What `make bench` and `make chaos` measured, on the machine and the day that each section names. Ratios are
 between things that ran side by side in the same run; absolute figures belong to that machine.
 """
+TRACING = """\
+A decision without its HTTP server, `uncounted` being one without metrics and traces; a whole request
+takes about five times as long. `off`: metrics, no collector named; `none`: traces on, requests without
+one; `dropped`: their trace is not kept; `kept`: every one is.
+"""
 CHAOS = """\
 `make chaos`: each fault while customers ask and order. Seconds are from the fault's end: until the last
 request of a live key that was not answered, until a newly ordered key opened its instance, and until an
@@ -147,6 +152,31 @@ def sync(figures: Figures) -> Iterator[Part]:
     )
 
 
+def tracing(figures: Figures) -> Iterator[Part]:
+    """Yield the section of what metrics and traces cost."""
+    yield "## What metrics and traces cost the check\n"
+    yield TRACING
+    yield "| mode | microseconds | added | ratio |\n|---|---|---|---|"
+    for row in figures["rows"]:
+        yield f"| {row['mode']} | {row['us']:.2f} | {row['added_us']:+.2f} | {row['ratio']:.3f} |"
+    yield "\nWanted: metrics and traces together under 5 % of a request to the check."
+
+
+def near_miss(figures: Figures) -> Iterator[Part]:
+    """Yield the section of guesses."""
+    yield "## What the time of a refusal tells\n"
+    yield (
+        "Nanoseconds by which the median of a kind of guess differs from one that is wrong everywhere. "
+        f"Below {figures['noise_ns']:.0f} is noise in this run; a key id that nobody has may differ by "
+        f"{figures['look_up_ns']:.0f}, because key ids are public.\n"
+    )
+    yield "| guess | median ns | differs by |\n|---|---|---|"
+    for row in figures["rows"]:
+        yield f"| {row['kind']} | {row['ns']} | {row['difference_ns']:+.0f} |"
+    visible = ", ".join(figures["visible"]) or "none"
+    yield f"\nKinds that can be told by their time: {visible}. Wanted: none."
+
+
 def chaos(figures: Figures) -> Iterator[Part]:
     """Yield the section of faults."""
     yield "## Faults and recovery\n"
@@ -168,6 +198,8 @@ SECTIONS: dict[str, Section] = {
     "verify.json": verify,
     "check-memory.json": check_memory,
     "edge.json": edge,
+    "tracing.json": tracing,
+    "near-miss.json": near_miss,
     "revocation.json": revocation,
     "reconcile.json": reconcile,
     "reconcile-1000.json": reconcile,

@@ -86,6 +86,13 @@ FIGURES: dict[str, dict[str, Any]] = {
             {"way": "verifier", "keys": 9, "per_second": 50, "allowed_after_refusal": 0} | DELAYS
         ]
     },
+    "tracing.json": {"rows": [{"mode": "off", "us": 4.0, "added_us": 0.2, "ratio": 1.05}]},
+    "near-miss.json": {
+        "noise_ns": 20.0,
+        "look_up_ns": 200.0,
+        "visible": [],
+        "rows": [{"kind": "wrong first", "ns": 4000, "difference_ns": 3.0}],
+    },
     "reconcile.json": {
         "instances": 100,
         "ratio": 1.1,
