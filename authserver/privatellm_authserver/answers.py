@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 from privatellm_authserver.decision import Reason
+from privatellm_authserver.headers import AUTHORIZATION, INSTANCE, KEY_ID, Header
 from privatellm_authserver.index import Allowed
 
 Message = dict[str, Any]
@@ -17,6 +18,8 @@ Message = dict[str, Any]
 
 RETRY_AFTER_SECONDS: Final = 5
 """When a client may ask again after we could not decide."""
+
+_NO_CONTENT: Final[Header] = (b"content-length", b"0")
 
 NO_BODY: Final[Message] = {"type": "http.response.body", "body": b""}
 
@@ -99,7 +102,14 @@ def answer_of(denial: Denial) -> Answer:
 
 def start_of(allowed: Allowed) -> Message:
     """Return the first message of the answer to an allowed request; :data:`NO_BODY` is the second."""
-    return {"type": "http.response.start", "status": 200, "headers": allowed.headers}
+    instance = allowed.instance
+    headers = (
+        _NO_CONTENT,
+        (AUTHORIZATION, instance.authorization),
+        (KEY_ID, allowed.key_id),
+        (INSTANCE, instance.slug),
+    )
+    return {"type": "http.response.start", "status": 200, "headers": headers}
 
 
 def _answer(status: HTTPStatus, body: bytes, extra: Iterable[tuple[bytes, bytes]]) -> Answer:

@@ -69,7 +69,8 @@ class VerifyApp:
         if scope["type"] != "http" or scope["path"] != VERIFY_PATH or scope["method"] != "GET":
             await _send(send, NOT_FOUND)
             return
-        now = Moment(self._wall(), self._uptime())
+        # What Moment(...) does, at half of its cost.
+        now = tuple.__new__(Moment, (self._wall(), self._uptime()))
         facts = self._read(scope["headers"])
         decision = verify(facts, self._index, now)
         if isinstance(decision, Allowed):

@@ -70,7 +70,7 @@ class AuditLog:
             instance=allowed.instance.slug.decode(),
             namespace=allowed.instance.namespace,
             method=facts.method.decode(),
-            path=facts.path.decode(),
+            path=facts.target[1].decode(),
             suppressed=self._allowed.take_suppressed(),
         )
 
@@ -79,13 +79,14 @@ class AuditLog:
         limit = self._denied[reason]
         if not limit.admits(now.uptime):
             return
+        slug, path = facts.target
         self._log.warning(
             "request denied",
             reason=reason.value,
             # What the client claims; it is public, but only if it has the form of a key id.
             key_id=facts.key_id.decode() if _KEY_ID.fullmatch(facts.key_id) else "",
-            instance=loggable(facts.slug),
+            instance=loggable(slug),
             method=facts.method.decode() if _METHOD.fullmatch(facts.method) else "",
-            path=loggable(facts.path),
+            path=loggable(path),
             suppressed=limit.take_suppressed(),
         )

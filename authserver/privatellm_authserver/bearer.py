@@ -11,15 +11,18 @@ from typing import Final
 
 from privatellm import tokens
 
-_SCHEME: Final = b"bearer "
-_SCHEME_END: Final = len(_SCHEME)
-_PREFIX: Final = f"{tokens.PREFIX}_".encode()
-_KEY_ID_START: Final = len(_PREFIX)
+_SCHEME: Final = b"Bearer "
+_SPACE: Final = b" "
+_BEGINNING: Final = _SCHEME + f"{tokens.PREFIX}_".encode()
+"""How the header begins as nearly every client writes it."""
+
+_TOKEN_START: Final = len(_SCHEME)
+_KEY_ID_START: Final = len(_BEGINNING)
 _KEY_ID_END: Final = _KEY_ID_START + tokens.KEY_ID_LENGTH
 _SECRET_START: Final = _KEY_ID_END + 1
 _SECRET_END: Final = _SECRET_START + tokens.SECRET_LENGTH
 _SEPARATOR: Final = ord("_")
-_LENGTH: Final = tokens.TOKEN_LENGTH
+_LENGTH: Final = _TOKEN_START + tokens.TOKEN_LENGTH
 
 _DIGITS: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS: Final = tuple(bytes((high, low)) for high in _DIGITS for low in _DIGITS)
@@ -38,16 +41,24 @@ def read_bearer(authorization: bytes) -> Credential:
 
     The scheme is case-insensitive and may be followed by several spaces (RFC 6750, RFC 9110 11.1).
     """
-    text = authorization[_SCHEME_END:]
-    if len(text) != _LENGTH:
-        text = text.strip(b" ")
-    if len(text) != _LENGTH or authorization[:_SCHEME_END].lower() != _SCHEME:
+    if len(authorization) != _LENGTH or not authorization.startswith(_BEGINNING):
+        authorization = _tidied(authorization)
+    # Nothing at all fails here too: its checksum is six digits.
+    if authorization[_SECRET_END:] != checksum(authorization[_TOKEN_START:_SECRET_END]):
         return NO_CREDENTIAL
-    if text[:_KEY_ID_START] != _PREFIX or text[_KEY_ID_END] != _SEPARATOR:
+    if authorization[_KEY_ID_END] != _SEPARATOR:
         return NO_CREDENTIAL
-    if text[_SECRET_END:] != checksum(text[:_SECRET_END]):
-        return NO_CREDENTIAL
-    return text[_KEY_ID_START:_KEY_ID_END], text[_SECRET_START:_SECRET_END]
+    return authorization[_KEY_ID_START:_KEY_ID_END], authorization[_SECRET_START:_SECRET_END]
+
+
+def _tidied(authorization: bytes) -> bytes:
+    """Return the header as most clients write it; nothing when it cannot be a token of ours."""
+    token = authorization[_TOKEN_START:].strip(_SPACE)
+    scheme = authorization[:_TOKEN_START]
+    tidied = _SCHEME + token
+    if scheme.lower() != _SCHEME.lower() or len(tidied) != _LENGTH:
+        return b""
+    return tidied if tidied.startswith(_BEGINNING) else b""
 
 
 def checksum(body: bytes) -> bytes:

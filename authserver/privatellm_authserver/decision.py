@@ -13,7 +13,7 @@ from typing import Final
 from privatellm_authserver.clocks import Moment
 from privatellm_authserver.headers import RequestFacts
 from privatellm_authserver.index import Allowed, Entry, TokenIndex
-from privatellm_authserver.paths import ALLOWED
+from privatellm_authserver.paths import is_allowed
 
 
 class Reason(StrEnum):
@@ -68,13 +68,13 @@ def verify(facts: RequestFacts, index: TokenIndex, now: Moment) -> Decision:
         return _DENIED[Reason.INDEX_NOT_FRESH]
     entry = index.find(facts.key_id)
     reason = _against_key(facts, entry, now) or _against_request(facts, entry)
-    return _DENIED[reason] if reason else entry.allowed
+    return _DENIED[reason] if reason else entry
 
 
 def _against_key(facts: RequestFacts, entry: Entry, now: Moment) -> Reason | None:
     """Return what speaks against who is asking."""
     # Only who holds the secret learns more than "no".
-    if not entry.digest.matches(facts.secret):
+    if not entry.fits(facts.secret):
         return Reason.INVALID_KEY
     # A key from the future is a clock gone wrong or a forgery.
     if now.wall < entry.valid_from:
@@ -92,13 +92,15 @@ def _against_request(facts: RequestFacts, entry: Entry) -> Reason | None:
     # Without the edge's word on method, path and host there is nothing to judge.
     if not facts.complete:
         return Reason.FACTS_MISSING
-    if facts.slug != entry.slug:
+    path = entry.instance.path
+    if not facts.uri.startswith(path):
         return Reason.WRONG_INSTANCE
     # Harmless to us, but a reader behind us might take it for ours.
     if facts.aliased:
         return Reason.ALIASED_HEADER
     if not facts.host_is_ours:
         return Reason.WRONG_HOST
-    if (facts.method, facts.path) not in ALLOWED:
+    rest = facts.uri[len(path) :]
+    if not is_allowed(facts.method, rest):
         return Reason.PATH_NOT_ALLOWED
     return None

@@ -27,6 +27,7 @@ FORWARDED_URI: Final = b"x-forwarded-uri"
 FORWARDED_HOST: Final = b"x-forwarded-host"
 KEY_ID: Final = b"x-private-llm-key-id"
 INSTANCE: Final = b"x-private-llm-instance"
+TRACEPARENT: Final = b"traceparent"
 
 DECISIVE: Final = frozenset({AUTHORIZATION, FORWARDED_METHOD, FORWARDED_URI, FORWARDED_HOST})
 """The headers a decision reads."""
@@ -68,25 +69,30 @@ class RequestFacts(NamedTuple):
         key_id: The token's key id.
         secret: The token's secret.
         method: The method the client used.
-        slug: The slug in the path the client used.
-        path: What follows the slug, query excluded.
+        uri: Path and query the client asked for.
         complete: Whether each ``X-Forwarded-*`` header that decides was there exactly once.
         aliased: Whether a header's name only folds to one of ours.
         host_is_ours: Whether the client asked for the public host.
+        traceparent: Which trace the request belongs to; decides nothing.
     """
 
     key_id: bytes
     secret: bytes
     method: bytes
-    slug: bytes
-    path: bytes
+    uri: bytes
     complete: bool
     aliased: bool
     host_is_ours: bool
+    traceparent: bytes
+
+    @property
+    def target(self) -> tuple[bytes, bytes]:
+        """The slug in the path, and what follows it; query excluded."""
+        return split_target(self.uri)
 
     @override
     def __repr__(self) -> str:
-        return f"RequestFacts(key_id={self.key_id!r}, method={self.method!r}, slug={self.slug!r})"
+        return f"RequestFacts(key_id={self.key_id!r}, method={self.method!r})"
 
 
 class FactReader:
@@ -108,17 +114,20 @@ class FactReader:
         method = seen.get(FORWARDED_METHOD, b"")
         uri = seen.get(FORWARDED_URI, b"")
         host = seen.get(FORWARDED_HOST, b"")
-        slug, path = split_target(uri)
         complete = bool(method and uri and host)
         host_is_ours = host in self._hosts or host.lower() in self._hosts
-        return RequestFacts(key_id, secret, method, slug, path, complete, aliased, host_is_ours)
+        # What RequestFacts(...) does, at a third of its cost.
+        trace = seen.get(TRACEPARENT, b"")
+        return tuple.__new__(
+            RequestFacts, (key_id, secret, method, uri, complete, aliased, host_is_ours, trace)
+        )
 
 
 def _once(headers: Iterable[Header]) -> dict[bytes, bytes]:
-    """Return the decisive headers; one that is repeated reads as empty."""
+    """Return the headers that are read; one that is repeated reads as empty."""
     seen: dict[bytes, bytes] = {}
     for name, value in headers:
-        if name in DECISIVE:
+        if name in DECISIVE or name == TRACEPARENT:
             seen[name] = b"" if name in seen else value
     return seen
 

@@ -6,23 +6,26 @@ verifier vanished stays for a while as *revoked*: its holder is told so instead 
 never allowed again while it is remembered, even if a verifier of that name came back, and the memory of it
 is bounded in time and number. Nothing survives a restart.
 
-Entries hold what a request needs, made once: the decoded digest, the answer's headers, times as
-floats. 100 000 of them take about 45 MB.
+An entry holds what a request needs, decoded once, and little else: with many keys nearly every look-up
+finds its entry outside of the processor's caches, and what a request then pays for is how many separate
+pieces of memory it touches. So an entry is itself the decision that it stands for, and what keys of one
+instance have in common is there once.
 """
 
+import hmac
 import math
 import secrets
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from privatellm.backend_keys import PlatformKey
 from privatellm.errors import MalformedVerifierError
-from privatellm.names import verifier_name
+from privatellm.names import path_of, verifier_name
 from privatellm.verifiers import DIGEST_BYTES, SALT_BYTES, Digest, Verifier
-from privatellm_authserver.headers import AUTHORIZATION, INSTANCE, KEY_ID, Header
 
 NOT_BEFORE_TOLERANCE_SECONDS: Final = 60.0
 """How far our clock may lag behind the API server's before a fresh key is refused."""
@@ -35,8 +38,6 @@ REMEMBER_REVOKED_KEYS: Final = 10_000
 
 NAME_PREFIX: Final = verifier_name("")
 
-NO_CONTENT: Final[Header] = (b"content-length", b"0")
-
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Instance:
@@ -45,52 +46,52 @@ class Instance:
     Attributes:
         uid: UID of the LLMInstance.
         slug: Its slug.
+        path: What the path of a request to it begins with.
         namespace: The tenant's namespace.
-        authorization: The header that replaces the tenant's token: the instance's backend key.
-        identity: The header that names the instance.
+        authorization: What replaces the tenant's token: the instance's backend key, as a header's value.
     """
 
     uid: str
     slug: bytes
+    path: bytes
     namespace: str
-    authorization: Header = field(repr=False)
-    identity: Header
+    authorization: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The decision to let a request in; one per key, made when its verifier arrives.
+    """The decision to let a request in.
 
     Attributes:
         key_id: The key that opens the door.
         instance: What lies behind it.
-        headers: The headers of the answer.
     """
 
     key_id: bytes
     instance: Instance
-    headers: tuple[Header, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One key.
+class Entry(Allowed):
+    """One key, and the decision about a request with it that nothing speaks against.
 
     Attributes:
         digest: The decoded hash of its secret.
-        allowed: The decision when everything is in order.
-        slug: The slug of the instance it opens.
+        salt: What is hashed with the secret.
         valid_from: Unix time from which it is valid, tolerance included.
         not_after: Unix time from which it is expired; infinity for never.
         revoked: Whether its verifier is gone.
     """
 
-    digest: Digest
-    allowed: Allowed
-    slug: bytes
+    digest: bytes = field(repr=False)
+    salt: bytes = field(repr=False)
     valid_from: float
     not_after: float
     revoked: bool = False
+
+    def fits(self, secret: bytes) -> bool:
+        """Say in constant time whether ``secret`` is the key's; the judgement of :meth:`Digest.matches`."""
+        return hmac.compare_digest(sha256(secret + self.salt).digest(), self.digest)
 
 
 class EntryReader:
@@ -100,19 +101,19 @@ class EntryReader:
         self._platform_key = platform_key
         self._instances: WeakValueDictionary[tuple[str, str], Instance] = WeakValueDictionary()
 
-    def read(self, secret: Mapping[str, Any]) -> tuple[bytes, Entry]:
-        """Return key id and entry.
+    def read(self, secret: Mapping[str, Any]) -> Entry:
+        """Return the entry of a verifier.
 
         Raises:
             MalformedVerifierError: when the Secret is not a verifier that the edge may trust.
         """
         verifier = Verifier.from_secret(secret)
-        key_id, not_after = verifier.key_id.encode(), verifier.not_after
-        instance = self._instance_of(verifier)
-        return key_id, Entry(
-            digest=Digest.decode(verifier.hash),
-            allowed=_allowed(key_id, instance),
-            slug=instance.slug,
+        not_after, digest = verifier.not_after, Digest.decode(verifier.hash)
+        return Entry(
+            key_id=verifier.key_id.encode(),
+            instance=self._instance_of(verifier),
+            digest=digest.value,
+            salt=digest.salt,
             valid_from=verifier.not_before.timestamp() - NOT_BEFORE_TOLERANCE_SECONDS,
             not_after=math.inf if not_after is None else not_after.timestamp(),
         )
@@ -122,13 +123,12 @@ class EntryReader:
         instance = self._instances.get(key)
         if instance is None:
             backend_key = self._platform_key.backend_key(verifier.instance_uid)
-            slug = verifier.slug.encode()
             instance = self._instances[key] = Instance(
                 uid=verifier.instance_uid,
-                slug=slug,
+                slug=verifier.slug.encode(),
+                path=path_of(verifier.slug).encode(),
                 namespace=verifier.namespace,
-                authorization=(AUTHORIZATION, b"Bearer " + backend_key.encode()),
-                identity=(INSTANCE, slug),
+                authorization=b"Bearer " + backend_key.encode(),
             )
         return instance
 
@@ -149,11 +149,11 @@ class Snapshot:
     def add(self, secret: Mapping[str, Any]) -> MalformedVerifierError | None:
         """Take a Secret in; return why not when it is no verifier that the edge may trust."""
         try:
-            key_id, entry = self._reader.read(secret)
+            entry = self._reader.read(secret)
         except MalformedVerifierError as error:
             self.rejected.add(secret["metadata"]["name"])
             return error
-        self.entries[key_id] = entry
+        self.entries[entry.key_id] = entry
         return None
 
 
@@ -262,17 +262,13 @@ class TokenIndex:
         return replace(entry, revoked=True)
 
 
-def _allowed(key_id: bytes, instance: Instance) -> Allowed:
-    headers = (NO_CONTENT, instance.authorization, (KEY_ID, key_id), instance.identity)
-    return Allowed(key_id, instance, headers)
-
-
 def _nobody() -> Entry:
     """Return an entry that costs as much as any other, that no secret fits and that is never valid."""
     return Entry(
-        digest=Digest(secrets.token_bytes(SALT_BYTES), secrets.token_bytes(DIGEST_BYTES)),
-        allowed=_allowed(b"", Instance("", b"", "", (b"", b""), (b"", b""))),
-        slug=b"",
+        key_id=b"",
+        instance=Instance(uid="", slug=b"", path=b"", namespace="", authorization=b""),
+        digest=secrets.token_bytes(DIGEST_BYTES),
+        salt=secrets.token_bytes(SALT_BYTES),
         valid_from=math.inf,
         not_after=math.inf,
     )

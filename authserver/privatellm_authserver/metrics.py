@@ -6,6 +6,7 @@ workers' numbers and hands them to prometheus-client when it is asked, through :
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, Protocol
@@ -39,12 +40,12 @@ class Meter:
         self.denied_counts = dict.fromkeys(Reason, 0)
         self._durations = [0] * (len(DURATION_BUCKETS) + 1)
         self._duration_sum = 0.0
-        self._uses: dict[bytes, int] = {}
+        self._uses: defaultdict[bytes, int] = defaultdict(int)
 
     def allowed(self, key_id: bytes, began: Moment) -> None:
         """Count an allowed request whose decision began at a moment."""
         self.allowed_count += 1
-        self._uses[key_id] = self._uses.get(key_id, 0) + 1
+        self._uses[key_id] += 1
         if self.allowed_count % TIMED_EVERY == 0:
             self._took(self._uptime() - began.uptime)
 

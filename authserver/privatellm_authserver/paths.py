@@ -50,6 +50,16 @@ def split_target(uri: bytes) -> tuple[bytes, bytes]:
     return path[_SLUG_START:_SLUG_END], path[_SLUG_END:]
 
 
+def is_allowed(method: bytes, rest: bytes) -> bool:
+    """Say whether a request may pass.
+
+    Args:
+        method: As the client wrote it.
+        rest: What follows the slug, query included.
+    """
+    return (method, rest) in ALLOWED or (method, rest.partition(b"?")[0]) in ALLOWED
+
+
 def loggable(path: bytes) -> str:
     """Return a path that may stand in a log: bounded, printable and too short-winded for a secret."""
     shown = _LONG_SEGMENT.sub(b"[long]", _NOT_LOGGABLE.sub(b"?", path))

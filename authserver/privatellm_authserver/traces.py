@@ -6,13 +6,15 @@ key id and instance, never a header, a path or a secret. We begin no trace of ou
 knows the whole request and we see a small part of it. A client can ask for its traces to be kept, so the
 spans of a second are limited.
 
-Nothing of this is there when nobody wants traces: the application and its audit log are then the plain
-ones, and the hot path has no branch for it. When it is there, a request without a kept trace costs one look
-for one header and goes to the plain application, and the span of a kept one is written after its answer.
+Nothing of this is there when nobody wants traces: the audit log is then the plain one, and the hot path has
+no branch for it. When it is there, a request without a kept trace costs one look at one header, and the
+span of a kept one is written after its answer.
 """
 
+import asyncio
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import structlog
@@ -24,125 +26,89 @@ from privatellm.telemetry.tracing import (
     TraceIdentity,
     parse_traceparent,
 )
-from privatellm_authserver.asgi import Audit, Receive, Scope, Send, VerifyApp
+from privatellm_authserver import clocks
+from privatellm_authserver.asgi import Audit
 from privatellm_authserver.audit import RateLimit
-from privatellm_authserver.clocks import Moment
+from privatellm_authserver.clocks import Moment, Uptime
 from privatellm_authserver.decision import Reason
 from privatellm_authserver.headers import RequestFacts
 from privatellm_authserver.index import Allowed
 from privatellm_authserver.reports import ALLOWED_LABEL
 
-TRACEPARENT: Final = b"traceparent"
-
 _KEPT: Final = frozenset(b"%x" % digit for digit in range(1, 16, 2))
 """How the header of a kept trace ends: its last bit is set. A look at it spares the others a parse."""
 
-_NO_TRACE: Final = TraceIdentity(1, 1)
+_NANOSECONDS: Final = 1_000_000_000
 
 SPANS_PER_SECOND: Final = 100.0
 """Spans a second and worker; what is above is not written, and its trace lacks our part."""
 
 
-class _Decided:
-    """One request whose trace is kept, on its way."""
-
-    __slots__ = ("attributes", "began", "ended", "parent")
-
-    def __init__(self, parent: TraceIdentity) -> None:
-        self.parent = parent
-        self.began = time.time_ns()
-        self.ended = 0
-        self.attributes: dict[str, Attribute] = {}
-
-    def end(self, reason: str, details: Mapping[str, Attribute]) -> None:
-        """Note the decision."""
-        self.ended = time.time_ns()
-        self.attributes = {"private_llm.decision": reason, **details}
-
-
 class TracingAudit:
-    """An audit log that also notes the decision for the trace of the request at hand."""
+    """An audit log that also notes decisions for the traces of their requests."""
 
-    def __init__(self, audit: Audit) -> None:
+    def __init__(
+        self,
+        audit: Audit,
+        spans: SpanSink,
+        limit: RateLimit,
+        uptime: Uptime = clocks.uptime,
+    ) -> None:
         """Stand in front of an audit log.
 
         Args:
-            audit: Writes the lines; these carry the trace's id.
+            audit: Writes the lines; those of a kept trace carry its id.
+            spans: Where spans go.
+            limit: How many.
+            uptime: The clock of a decision's duration.
         """
         self._audit = audit
-        self.at_hand = _Decided(_NO_TRACE)
-        """The request that is being decided. Between a request's arrival and its audit line nothing waits,
-        so there is one at most."""
+        self._spans = spans
+        self._limit = limit
+        self._uptime = uptime
 
     def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment) -> None:
         """Note that a request was let in."""
+        parent = _kept(facts.traceparent)
+        if parent is None:
+            self._audit.allowed(allowed, facts, now)
+            return
         details = {
             "private_llm.key_id": allowed.key_id.decode(),
             "private_llm.instance.slug": allowed.instance.slug.decode(),
             "k8s.namespace.name": allowed.instance.namespace,
         }
-        self.at_hand.end(ALLOWED_LABEL, details)
-        with structlog.contextvars.bound_contextvars(trace_id=self.at_hand.parent.trace_hex):
+        self._note(parent, ALLOWED_LABEL, details, now)
+        with structlog.contextvars.bound_contextvars(trace_id=parent.trace_hex):
             self._audit.allowed(allowed, facts, now)
 
     def denied(self, reason: Reason, facts: RequestFacts, now: Moment) -> None:
         """Note that a request was turned away."""
-        self.at_hand.end(reason.value, {})
-        with structlog.contextvars.bound_contextvars(trace_id=self.at_hand.parent.trace_hex):
+        parent = _kept(facts.traceparent)
+        if parent is None:
+            self._audit.denied(reason, facts, now)
+            return
+        self._note(parent, reason.value, {}, now)
+        with structlog.contextvars.bound_contextvars(trace_id=parent.trace_hex):
             self._audit.denied(reason, facts, now)
 
-
-class TracedApp:
-    """Two applications over one index: requests of kept traces go to the one that notes decisions."""
-
-    def __init__(
-        self,
-        plain: VerifyApp,
-        traced: VerifyApp,
-        audit: TracingAudit,
-        spans: SpanSink,
-        limit: RateLimit,
+    def _note(
+        self, parent: TraceIdentity, reason: str, details: Mapping[str, Attribute], began: Moment
     ) -> None:
-        """Put the parts together.
-
-        Args:
-            plain: Serves all other requests, as it does where nobody wants traces.
-            traced: Serves requests of kept traces; its audit log is ``audit``.
-            audit: Notes decisions.
-            spans: Where spans go.
-            limit: How many.
-        """
-        self._plain = plain
-        self._traced = traced
-        self._audit = audit
-        self._spans = spans
-        self._limit = limit
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one ASGI connection scope; must be awaited at once.
-
-        No coroutine of our own: a request without a kept trace then costs no frame more than without us.
-        """
-        decided = _kept(scope)
-        if decided is None:
-            return self._plain(scope, receive, send)
-        return self._serve(decided, scope, receive, send)
-
-    async def _serve(self, decided: _Decided, scope: Scope, receive: Receive, send: Send) -> None:
-        self._audit.at_hand = decided
-        await self._traced(scope, receive, send)
-        if decided.ended and self._limit.admits(time.monotonic()):
-            span = SpanRecord(
-                "verify", decided.began, decided.ended, decided.attributes, is_server=True
-            )
-            self._spans.continue_(span, decided.parent)
+        if not self._limit.admits(began.uptime):
+            return
+        attributes = {"private_llm.decision": reason, **details}
+        # By the clock that Traefik's spans are told by, which need not be the one that judges keys.
+        ended = time.time_ns()
+        started = ended - int((self._uptime() - began.uptime) * _NANOSECONDS)
+        span = SpanRecord("verify", started, ended, attributes, is_server=True)
+        # In the loop's next turn, so that nobody waits for it.
+        asyncio.get_running_loop().call_soon(partial(self._spans.continue_, span, parent))
 
 
-def _kept(scope: Scope) -> _Decided | None:
-    """Return the request's trace when it is kept."""
-    # Scopes of other protocols may have no headers.
-    value = dict(scope.get("headers") or ()).get(TRACEPARENT)
-    if value is None or value[-1:] not in _KEPT:
+def _kept(traceparent: bytes) -> TraceIdentity | None:
+    """Return the request's place in its trace when that is kept."""
+    if traceparent[-1:] not in _KEPT:
         return None
-    parent = parse_traceparent(value)
-    return _Decided(parent) if parent is not None and parent.is_sampled else None
+    parent = parse_traceparent(traceparent)
+    return parent if parent is not None and parent.is_sampled else None

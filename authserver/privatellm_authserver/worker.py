@@ -24,7 +24,7 @@ from privatellm.kube.client import KubeClient
 from privatellm.telemetry.logs import configure_logging
 from privatellm.telemetry.tracing import SpanSink, open_sink
 from privatellm_authserver import clocks
-from privatellm_authserver.asgi import VerifyApp
+from privatellm_authserver.asgi import Audit, VerifyApp
 from privatellm_authserver.audit import AuditLog, RateLimit
 from privatellm_authserver.feed import FeedHealth, VerifierFeed
 from privatellm_authserver.headers import FactReader
@@ -38,7 +38,7 @@ from privatellm_authserver.reports import (
 )
 from privatellm_authserver.serving import make_server
 from privatellm_authserver.settings import Settings
-from privatellm_authserver.traces import SPANS_PER_SECOND, TracedApp, TracingAudit
+from privatellm_authserver.traces import SPANS_PER_SECOND, TracingAudit
 
 
 class Reporter:
@@ -107,15 +107,12 @@ def build_app(
     meter: Meter,
     spans: SpanSink | None,
     wall: Callable[[], float] = time.time,
-) -> VerifyApp | TracedApp:
+) -> VerifyApp:
     """Return the application; without a sink of spans it knows nothing of traces."""
-    reader, audit = FactReader(settings.public_host), AuditLog(settings.audit_lines_per_second)
-    plain = VerifyApp(reader, index, meter, audit, wall)
-    if spans is None:
-        return plain
-    tracing = TracingAudit(audit)
-    traced = VerifyApp(reader, index, meter, tracing, wall)
-    return TracedApp(plain, traced, tracing, spans, RateLimit(SPANS_PER_SECOND))
+    audit: Audit = AuditLog(settings.audit_lines_per_second)
+    if spans is not None:
+        audit = TracingAudit(audit, spans, RateLimit(SPANS_PER_SECOND))
+    return VerifyApp(FactReader(settings.public_host), index, meter, audit, wall)
 
 
 async def work(

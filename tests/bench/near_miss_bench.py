@@ -1,28 +1,29 @@
 """Can the time of a denial tell how close a guess was? Each kind of guess beside itself.
 
-Run ``python tests/bench/near_miss_bench.py``. The decision is asked about known key ids with a secret that
-is wrong everywhere, or at its first, middle or last character, and about a key id that is unknown. Kinds
-are shuffled within each round, so that what else the machine does falls on all of them alike. Beside the
-difference of each kind's median from the first kind stands that of a second, equal sample of the first
-kind: differences of that size are noise. What an attacker sees has the network's noise on top.
+Run ``python tests/bench/near_miss_bench.py --json FILE``. The decision is asked about known key ids with a
+secret that is wrong everywhere, or at its first, middle or last character, and about a key id that is
+unknown. Kinds are shuffled within each round, so that what else the machine does falls on all of them
+alike. Beside the difference of each kind's median from the first kind stands that of a second, equal sample
+of the first kind: differences of that size are noise. What an attacker sees has the network's noise on top.
 
 A key id that exists costs its comparison in the look-up, and caches remember it: up to a tenth of a
 microsecond, which is allowed for. Key ids are public, so nothing secret follows from it.
 """
 
 import argparse
+import json
 import random
 import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from auth_world import NOW, UPTIME, World, question
+from bench_machine import described
 from privatellm.tokens import KEY_ID_LENGTH, SECRET_LENGTH, Token
 from privatellm_authserver.clocks import Moment
 from privatellm_authserver.decision import Denied, verify
@@ -96,26 +97,51 @@ def measure(asks: Mapping[str, Ask], rounds: int) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in samples.items()}
 
 
-def report(medians: Mapping[str, float], out: TextIO) -> bool:
-    """Write the table and say whether every difference is noise, or allowed for."""
-    (_, base), (_, again), *others = medians.items()
+def judge(medians: Mapping[str, float]) -> dict[str, Any]:
+    """Return each kind's difference from the first one, and whether every one is noise or allowed for."""
+    base, again = list(medians.values())[:2]
     noise = max(abs(again - base) * NOISE_FACTOR, FLOOR_NS)
-    out.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, medians in nanoseconds\n")
-    out.writelines(
-        f"{name:18} {value:8.0f} {value - base:+8.1f}\n" for name, value in medians.items()
-    )
-    out.write(f"Below {noise:.1f} is noise; {UNKNOWN} may differ by {LOOK_UP_NS:.0f}.\n")
     allowed = {UNKNOWN: max(noise, LOOK_UP_NS)}
-    return all(abs(value - base) <= allowed.get(name, noise) for name, value in others)
+    rows = [
+        {"kind": kind, "ns": round(value), "difference_ns": round(value - base, 1)}
+        for kind, value in medians.items()
+    ]
+    visible = [
+        kind for kind, value in medians.items() if abs(value - base) > allowed.get(kind, noise)
+    ]
+    return {
+        **described(),
+        "noise_ns": round(noise, 1),
+        "look_up_ns": LOOK_UP_NS,
+        "rows": rows,
+        "visible": visible,
+    }
+
+
+def write_table(figures: Mapping[str, Any], out: TextIO) -> None:
+    """Write the differences, and what counts as noise."""
+    out.write(f"{figures['date']}, medians in nanoseconds\n")
+    out.writelines(
+        f"{row['kind']:18} {row['ns']:8d} {row['difference_ns']:+8.1f}\n" for row in figures["rows"]
+    )
+    out.write(
+        f"Below {figures['noise_ns']:.1f} is noise; {UNKNOWN} may differ by {LOOK_UP_NS:.0f}.\n"
+    )
 
 
 def main() -> None:
-    """Measure, print, and fail when a kind of guess stands out."""
+    """Measure, print, write JSON when asked, and fail when a kind of guess stands out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--rounds", type=int, default=5_000)
     options = parser.parse_args()
-    if not report(measure(kinds(World()), options.rounds), sys.stdout):
-        raise SystemExit("A kind of guess can be told from another by its time.")
+    figures = judge(measure(kinds(World()), options.rounds))
+    write_table(figures, sys.stdout)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if figures["visible"]:
+        raise SystemExit(f"Told from others by its time: {', '.join(figures['visible'])}.")
 
 
 if __name__ == "__main__":

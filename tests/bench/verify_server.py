@@ -113,8 +113,8 @@ def application(mode: str, index: TokenIndex) -> Any:
     """Return the application of a mode."""
     token, uid = next(tokens(1))
     entry = index.find(token.key_id.encode())
-    assert entry.allowed.instance.uid == uid
-    start = start_of(entry.allowed)
+    assert entry.instance.uid == uid
+    start = start_of(entry)
     if mode == "check":
         return check_app(index)
     if mode == "bare":

@@ -43,7 +43,7 @@ class Following:
     def knows(self, key: Key) -> bool:
         """Say whether the key would be let in."""
         entry = self.index.find(key.key_id)
-        return entry.digest.matches(key.token.secret.encode()) and not entry.revoked
+        return entry.fits(key.token.secret.encode()) and not entry.revoked
 
     async def until(self, key: Key, *, known: bool, within: float = SOON) -> None:
         """Wait until the index knows, or no longer knows, a key."""

@@ -81,8 +81,8 @@ def test_a_denied_request_is_noted_with_its_reason(world: World, lines: list[Any
 def _secrets_of(key: Key, world: World) -> list[str]:
     entry = world.index.find(key.key_id)
     stored = key.secret["data"]["hash"]
-    backend = entry.allowed.instance.authorization[1].decode().removeprefix("Bearer ")
-    return [key.token.secret, key.token.reveal(), stored, entry.digest.value.hex(), backend]
+    backend = entry.instance.authorization.decode().removeprefix("Bearer ")
+    return [key.token.secret, key.token.reveal(), stored, entry.digest.hex(), backend]
 
 
 @pytest.mark.parametrize(

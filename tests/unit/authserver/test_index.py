@@ -1,12 +1,16 @@
 """The index: what it takes in, what it forgets, and that a snapshot is all or nothing."""
 
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from auth_world import PLATFORM_KEY, UPTIME, World, make_key
 from privatellm.errors import MalformedVerifierError
+from privatellm.verifiers import Digest, hash_profile
 from privatellm_authserver import index as index_module
 from privatellm_authserver.index import REMEMBER_REVOKED_SECONDS, EntryReader, TokenIndex
 
@@ -17,33 +21,40 @@ def world() -> World:
 
 
 def test_an_entry_holds_what_a_request_needs(world: World) -> None:
-    """The header with the instance's backend key is made once, not for every request."""
+    """The instance's backend key is computed once, not for every request."""
     key = world.key()
 
-    instance = world.index.find(key.key_id).allowed.instance
+    entry = world.index.find(key.key_id)
 
     backend_key = PLATFORM_KEY.backend_key(key.uid)
-    assert instance.authorization == (b"authorization", f"Bearer {backend_key}".encode())
-    assert instance.identity == (b"x-private-llm-instance", key.slug.encode())
-    assert backend_key not in repr(instance)
+    assert entry.instance.authorization == f"Bearer {backend_key}".encode()
+    assert entry.instance.path == f"/llm/{key.slug}".encode()
+    assert backend_key not in repr(entry)
+    assert repr(entry.digest) not in repr(entry)
 
 
 def test_keys_of_one_instance_share_what_they_have_in_common(world: World) -> None:
     """A thousand keys of one instance hold its backend key once."""
     one, two = world.key(), world.key()
 
-    assert (
-        world.index.find(one.key_id).allowed.instance
-        is world.index.find(two.key_id).allowed.instance
-    )
+    assert world.index.find(one.key_id).instance is world.index.find(two.key_id).instance
 
 
 def test_an_unknown_key_is_compared_with_a_verifier_that_nothing_fits(world: World) -> None:
     """So it costs and answers the same as a wrong secret."""
     nobody = world.index.find(b"a" * 12)
 
-    assert not nobody.digest.matches(b"")
+    assert not nobody.fits(b"")
     assert nobody.valid_from == float("inf")
+
+
+@given(st.text(alphabet="ab", max_size=3), st.text(alphabet="ab", max_size=3))
+def test_an_entry_judges_a_secret_as_the_kernel_does(right: str, said: str) -> None:
+    """It keeps digest and salt side by side, and compares as :class:`Digest` defines it."""
+    digest = Digest.decode(hash_profile().hash(right))
+    entry = replace(World().index.find(b"nobody"), digest=digest.value, salt=digest.salt)
+
+    assert entry.fits(said.encode()) is digest.matches(said.encode()) is (right == said)
 
 
 def _other_name(secret: dict[str, Any]) -> None:
@@ -216,7 +227,7 @@ def test_an_entry_is_small() -> None:
     tracemalloc.stop()
 
     assert index.tokens == count
-    assert size / count < 800
+    assert size / count < 600
 
 
 def test_the_index_tells_which_keys_ended_since_a_time() -> None:
