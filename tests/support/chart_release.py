@@ -32,7 +32,8 @@ def environment_values(environment: embedded.Environment) -> Values:
         "PUBLIC_HOST": f"127.0.0.1:{plan.edge}",
         "bindHost": "$(POD_IP)",
         "authserver": {"service": {"clusterIP": str(plan.authserver_service)}, "workers": 1},
-        "server": {"allowFileSources": True},
+        # Kubernetes looks at a namespace that goes again after half the grace period of its pods.
+        "server": {"allowFileSources": True, "gracePeriodSeconds": 10},
         "catalogue": {"models": {model["metadata"]["name"]: model["spec"]}},
         "admissionPolicies": {"breakGlassGroups": ["system:masters", inventory.ADMINISTRATORS]},
         "traefik": {"enabled": False},

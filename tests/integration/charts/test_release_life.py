@@ -10,9 +10,9 @@ import pytest
 from chart_helm import CHART, of_kind
 from chart_release import Release, kubectl, previous_chart, spec_of
 from customer import Credentials, ask_for_key, chat, order, until_phase, until_routed
-from eventually import eventually
 from privatellm import labels
 from privatellm.kube import KubeClient, kinds
+from privatellm.kube.waiting import wait_for
 from privatellm_local.build.programs import HELM, HELM_3
 
 pytestmark = [
@@ -196,14 +196,22 @@ async def test_two_releases_serve_two_namespaces(
         assert await _keeps_keys(client, customer) == {"private-llm-tokens"}
         assert await _keeps_keys(client, other_customer) == {"second-tokens"}
     finally:
-        # While there is an operator that lets go of them.
-        await client.delete(kinds.API_TOKEN_REQUEST, "key", other_customer)
-        await client.delete(kinds.LLM_INSTANCE, "chat", other_customer)
-        await _gone(client, other_customer)
+        # Before their namespace, whose bindings go with it.
+        await _let_go(client, other_customer)
         await second.uninstall()
 
     await answers(keys[customer])
     await uid_of(client, kinds.CUSTOM_RESOURCE_DEFINITION, CRD)
+    await _let_go(client, customer)
+
+
+async def _let_go(client: KubeClient, namespace: str) -> None:
+    """Delete what the customer ordered, and wait until it is gone."""
+    ordered = ((kinds.API_TOKEN_REQUEST, "key"), (kinds.LLM_INSTANCE, "chat"))
+    for kind, name in ordered:
+        await client.delete(kind, name, namespace)
+    for kind, name in ordered:
+        await wait_for(client, kind, name, namespace, lambda found: found is None)
 
 
 def _one_of_two(release: Release, namespace: str, *, other: str) -> Release:
@@ -240,13 +248,6 @@ async def _chain(client: KubeClient, namespace: str) -> str:
     return str(
         ingress["metadata"]["annotations"]["traefik.ingress.kubernetes.io/router.middlewares"]
     )
-
-
-async def _gone(client: KubeClient, namespace: str) -> None:
-    async def gone() -> bool:
-        return await client.get(kinds.LLM_INSTANCE, "chat", namespace) is None
-
-    await eventually(gone, within=60, what="the end of the instance")
 
 
 async def test_the_quick_start_of_the_peer_runs(
