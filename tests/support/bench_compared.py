@@ -10,7 +10,7 @@ One client asks the same model server straight, through Traefik with the Forward
 through LiteLLM {version}; what a way adds is its percentile less the straight one's, over turns that
 alternate. `fast` is a server that answers at once, so that the proxy is what is measured; `real` is
 llama.cpp with Gemma 3 270M and eight tokens an answer. LiteLLM has one worker, its master key and no
-database: its virtual keys, which compare with ours, need a PostgreSQL and cost more. Client, server and
+database: its virtual keys, which are what compares with ours, need a PostgreSQL. Client, server and
 proxy share the machine's cores: at 16 and 64 connections most of a latency is the queue, and answers a
 second and processor time say more. The embedded Traefik opens a connection to the server for each
 request, which a cluster's does not.
@@ -87,7 +87,8 @@ def spent(way: Figures) -> float:
 
 
 def _edge_charts(rows: list[Figures]) -> Iterator[Part]:
-    for kind, title in (("answer", "whole answers"), ("stream", "streams")):
+    titles = {"answer": ("a whole answer", "whole answers"), "stream": ("a stream", "streams")}
+    for kind, (one, title) in titles.items():
         chosen = [row for row in rows if row["kind"] == kind]
         if chosen:
             yield _edge_chart(
@@ -99,14 +100,14 @@ def _edge_charts(rows: list[Figures]) -> Iterator[Part]:
             )
             yield _edge_chart(
                 f"edge-{kind}-first",
-                f"Time to the first byte of {title}, median",
+                f"Time to the first byte of {one}, median",
                 "milliseconds",
                 chosen,
                 lambda way: float(way["first_p50"]),
             )
             yield _edge_chart(
                 f"edge-{kind}-cost",
-                f"Processor time for one of {title}",
+                f"Processor time for {one}",
                 "milliseconds",
                 chosen,
                 spent,
