@@ -58,15 +58,15 @@ docs: install-dev ## Build the documentation as a web site in build/site
 bench: install-dev ## Measure all parts against their limits, and LiteLLM beside the edge; about forty minutes
 	$(BIN)/python tests/bench/verify_bench.py --json build/bench/verify.json
 	$(BIN)/python tests/bench/revocation_bench.py --json build/bench/revocation.json
-	$(BIN)/python tests/bench/tracing_bench.py
+	$(BIN)/python tests/bench/tracing_bench.py --json build/bench/tracing.json
 	$(BIN)/python tests/bench/reconcile_bench.py --json build/bench/reconcile.json
 	$(BIN)/python tests/bench/reconcile_bench.py --instances 1000 --rounds 1 --json build/bench/reconcile-1000.json
 	$(BIN)/python tests/bench/sync_bench.py --json build/bench/sync.json
 	$(BIN)/python tests/bench/check_memory_bench.py --json build/bench/check-memory.json
 	$(BIN)/python tests/bench/edge_bench.py --json build/bench/edge.json
 	$(BIN)/python tests/bench/growth_bench.py --json build/bench/growth.json
-	$(BIN)/python tests/bench/page.py docs/reference/measurements.md build/bench build/chaos
-	$(BIN)/python tests/bench/near_miss_bench.py
+	$(BIN)/python tests/bench/near_miss_bench.py --json build/bench/near-miss.json; told=$$?; \
+	$(BIN)/python tests/bench/page.py docs/reference/measurements.md build/bench build/chaos && exit $$told
 
 lock: install-dev ## Lock the requirements anew, at most a week old
 	$(BIN)/python requirements/lock.py
