@@ -83,9 +83,10 @@ def _figure(what: str, value: float) -> str:
 
 
 def _machine(figures: Figures) -> str:
+    loads = [row["load"] for row in figures["faults"]]
     return (
         f"*{figures['date'][:10]}, {figures['cores']} cores, Python {figures['python']}, "
-        f"load average {figures['loadAverage'][0]:.1f}.*"
+        f"load average from {min(loads):.0f} to {max(loads):.0f}.*"
     )
 
 

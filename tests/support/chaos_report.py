@@ -1,6 +1,7 @@
 """What the fault suite measured: JSON for the page, and a table for whoever watches."""
 
 import json
+import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,7 @@ class Row:
         dead_requests: Requests with keys that must not open.
         wrong_allows: How many of them were let in.
         figures: What else was measured, by what it is.
+        load: The machine's load average.
     """
 
     fault: str
@@ -34,6 +36,7 @@ class Row:
     dead_requests: int
     wrong_allows: int
     figures: dict[str, float] = field(default_factory=dict)
+    load: float = field(default_factory=lambda: os.getloadavg()[0])
 
 
 class Report:
