@@ -66,7 +66,7 @@ bench: install-dev ## Measure all parts against their limits, and LiteLLM beside
 	$(BIN)/python tests/bench/edge_bench.py --json build/bench/edge.json
 	$(BIN)/python tests/bench/growth_bench.py --json build/bench/growth.json
 	$(BIN)/python tests/bench/near_miss_bench.py --json build/bench/near-miss.json; told=$$?; \
-	$(BIN)/python tests/bench/page.py docs/reference/measurements.md build/bench build/chaos && exit $$told
+	$(BIN)/python tests/bench/page.py docs/reference/measurements.md build/bench && exit $$told
 
 lock: install-dev ## Lock the requirements anew, at most a week old
 	$(BIN)/python requirements/lock.py

@@ -1,6 +1,6 @@
 """Write the page of measurements and its charts from what benches left as JSON.
 
-Run ``python tests/bench/page.py docs/reference/measurements.md build/bench build/chaos``. A bench that was
+Run ``python tests/bench/page.py docs/reference/measurements.md build/bench``. A bench that was
 not run leaves its section out; charts that no section shows any more are removed.
 """
 
@@ -19,9 +19,9 @@ def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("page", type=Path)
-    parser.add_argument("figures", type=Path, nargs="+", help="directories with the benches' JSON")
+    parser.add_argument("figures", type=Path, help="directory with the benches' JSON")
     options = parser.parse_args()
-    files = [each / name for each in options.figures for name in SECTIONS]
+    files = [options.figures / name for name in SECTIONS]
     found = {file.name: json.loads(file.read_text()) for file in files if file.exists()}
     text, pictures = page(found)
     options.page.write_text(text, encoding="utf-8")

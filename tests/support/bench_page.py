@@ -13,18 +13,14 @@ from bench_plots import Axis, Chart, Series
 
 HEAD = """# Measurements
 
-What `make bench` and `make chaos` measured, on the machine and the day that each section names. Ratios are
-between things that ran side by side in the same run; absolute figures belong to that machine.
+What `make bench` measured, on the machine and the day that each section names. Ratios are between things
+that ran side by side in the same run; absolute figures belong to that machine. What faults cost, and how
+soon they are over, is on a page of its own: [What happens when a part dies](faults.md).
 """
 TRACING = """\
 A decision without its HTTP server, `uncounted` being one without metrics and traces; a whole request
 takes about five times as long. `off`: metrics, no collector named; `none`: traces on, requests without
 one; `dropped`: their trace is not kept; `kept`: every one is.
-"""
-CHAOS = """\
-`make chaos`: each fault while customers ask and order. Seconds are from the fault's end: until the last
-request of a live key that was not answered, until a newly ordered key opened its instance, and until an
-audit of everything found nothing. A wrong allow is a request with a dead key that got in.
 """
 
 Section = Callable[[Figures], Iterator[Part]]
@@ -177,23 +173,6 @@ def near_miss(figures: Figures) -> Iterator[Part]:
     yield f"\nKinds that can be told by their time: {visible}. Wanted: none."
 
 
-def chaos(figures: Figures) -> Iterator[Part]:
-    """Yield the section of faults."""
-    yield "## Faults and recovery\n"
-    yield CHAOS
-    yield (
-        "| fault | lasted s | not answered | answered after s | new key after s | audited after s "
-        "| wrong allows |"
-    )
-    yield "|---" * 7 + "|"
-    for row in figures["faults"]:
-        yield (
-            f"| {row['fault']} | {row['lasted']:.1f} | {sum(row['refused'].values())} of {row['requests']} "
-            f"| {row['answered_after']:.1f} | {row['ordered_after']:.1f} | {row['audited_after']:.1f} "
-            f"| {row['wrong_allows']} of {row['dead_requests']} |"
-        )
-
-
 SECTIONS: dict[str, Section] = {
     "verify.json": verify,
     "check-memory.json": check_memory,
@@ -205,7 +184,6 @@ SECTIONS: dict[str, Section] = {
     "reconcile-1000.json": reconcile,
     "growth.json": growth,
     "sync.json": sync,
-    "report.json": chaos,
 }
 """Each bench's section by the file that it leaves, in the page's order."""
 

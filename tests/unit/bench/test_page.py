@@ -120,21 +120,6 @@ FIGURES: dict[str, dict[str, Any]] = {
         "settled_seconds": 60.0,
         "settled_cpu_seconds": 0.3,
     },
-    "report.json": {
-        "faults": [
-            {
-                "fault": "kill -9 of the operator",
-                "lasted": 0.0,
-                "requests": 90,
-                "refused": {"503": 2},
-                "answered_after": 0.5,
-                "ordered_after": 3.0,
-                "audited_after": 1.0,
-                "dead_requests": 40,
-                "wrong_allows": 0,
-            }
-        ]
-    },
 }
 
 
