@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import httpx
@@ -171,7 +172,8 @@ async def test_a_storm_of_429_is_waited_out(stage: Stage) -> None:
 @asynccontextmanager
 async def _forgotten_key(stage: Stage) -> AsyncIterator[str]:
     """Have a key that is ended behind everybody's back, and yield the name of its verifier."""
-    client, namespace, name = stage.client, stage.customers.namespace, "forgotten"
+    client, namespace = stage.client, stage.customers.namespace
+    name = f"forgotten-{token_hex(3)}"
     await client.create(kinds.API_TOKEN_REQUEST, token_request(namespace, name, QUIET))
     ready = await until_phase(client, kinds.API_TOKEN_REQUEST, namespace, name, "Ready")
     yield f"v-{ready['status']['keyID']}"
