@@ -86,7 +86,7 @@ class OperatorProcess:
         self._metrics = Metrics()
         self._readiness = Readiness()
         self._listener = Listener(self._readiness, self._metrics)
-        world = World()
+        world = World(served=settings.watch.namespaces)
         revocations = Revocations(settings.tokens.token_namespace, self._metrics.revoked)
         journal = Journal(world, self._metrics, utc_now, spans, revocations)
         self._queue = WorkQueue(observer=self._metrics, frame=journal.frame)
@@ -219,7 +219,6 @@ class OperatorProcess:
     async def _follow_events(self) -> None:
         registry = build_registry(self._arrivals, self._watches)
         add_login(registry)
-        namespaces = self._settings.watch.namespaces
         ready = asyncio.Event()
         ours = asyncio.create_task(self._take_signals_back(ready))
         try:
@@ -227,8 +226,7 @@ class OperatorProcess:
                 registry=registry,
                 settings=build_settings(),
                 standalone=True,
-                clusterwide=not namespaces,
-                namespaces=namespaces,
+                clusterwide=True,
                 ready_flag=ready,
                 stop_flag=self._stop_kopf,
             )

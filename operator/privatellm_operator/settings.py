@@ -271,7 +271,7 @@ class WatchSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
     namespaces: Words = ()
-    """Tenants' namespaces to serve; empty: all of the cluster."""
+    """Tenants' namespaces to serve; empty: all of the cluster. Orders in others are seen and left alone."""
 
     catalogue_directory: Path | None = None
     """Directory with ``LLMModel`` files that the operator applies."""

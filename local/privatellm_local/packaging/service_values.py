@@ -177,8 +177,8 @@ class Watch(Group):
     """What the operator serves."""
 
     namespaces: tuple[Namespace, ...] = ()
-    """Customers' namespaces; empty: all. When set, the operator has rights in these alone, and customers
-    may order in those of them that are in `onboardedNamespaces`."""
+    """Customers' namespaces; empty: all. When set, the operator has rights in these alone (orders excepted,
+    so that namespaces can end), and customers may order in those that are in `onboardedNamespaces`."""
 
     workers: Count = 20
     """Passes at the same time."""

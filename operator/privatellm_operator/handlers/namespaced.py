@@ -143,7 +143,11 @@ class _Watch:
     def _note_refusal(self, error: KubernetesError) -> None:
         if not self._refused:
             log.warning(
-                "cannot watch", kind=self._kind.name, namespace=self._namespace, error=str(error)
+                "cannot watch",
+                kind=self._kind.name,
+                namespace=self._namespace,
+                error=str(error),
+                advice=_advice(error, self._namespace),
             )
             self._arrivals.world.note_definition(
                 self._kind, defined=not isinstance(error, NotFoundError)
@@ -151,3 +155,18 @@ class _Watch:
             self._enqueue_dependants()
         self._refused = True
         self.synced.set()
+
+
+def _advice(error: KubernetesError, namespace: str | None) -> str:
+    """Return what somebody has to do before the watch can begin; it is tried again all the time."""
+    match error:
+        case NotFoundError():
+            return "Install the definition of the kind; everything that needs it waits for that."
+        case ForbiddenError() if namespace is not None:
+            return (
+                "Bind the operator's ClusterRole in the namespace, or take the namespace out of "
+                "PRIVATE_LLM_NAMESPACES (values: watch.namespaces, onboardedNamespaces) when it is gone. "
+                "Other namespaces are served meanwhile."
+            )
+        case _:
+            return "Give the operator's service account the rights that its release brings."

@@ -61,8 +61,9 @@ def _handler(watching: Watched, arrivals: Arrivals, watches: NamespacedWatches) 
 
     async def note(event: kopf.RawEvent, **_: Any) -> None:
         manifest: Manifest = dict(event["object"])
-        if has_secrets:
-            watches.start(kinds.SECRET, manifest["metadata"]["namespace"])
+        namespace = manifest["metadata"].get("namespace", "")
+        if has_secrets and arrivals.world[kind].keeps(namespace):
+            watches.start(kinds.SECRET, namespace)
         arrivals.note(kind, event["type"], manifest)
 
     return note

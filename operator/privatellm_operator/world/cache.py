@@ -5,6 +5,9 @@ own writes. They arrive in any order, so the newer ``resourceVersion`` of an obj
 numbers is what the API promises since Kubernetes 1.35 and what etcd always did. Because our own answers are
 in here already, their echo is no news and causes no pass: ``ProcessContext.wrote`` wakes the others.
 
+This is also where an operator that serves some namespaces leaves the others alone. Orders are watched in
+all of the cluster; what is not kept here is no news, has no key and gets no pass.
+
 Manifests in here are shared and must not be changed.
 """
 
@@ -15,7 +18,7 @@ from privatellm.api.meta import ObjectMeta
 from privatellm.kube import Listing, Manifest, kinds
 from privatellm.kube.kinds import Kind
 from privatellm_operator.world import watched
-from privatellm_operator.world.watched import Watched, in_namespace, seniority
+from privatellm_operator.world.watched import Scope, Watched, in_namespace, seniority
 
 REMEMBERED_DELETIONS = 10_000
 """Deleted objects of a kind that are remembered, so that a late answer does not bring them back."""
@@ -27,8 +30,16 @@ Name = tuple[str, str]
 class Store:
     """All known objects of one kind."""
 
-    def __init__(self, watching: Watched) -> None:
+    def __init__(self, watching: Watched, served: frozenset[str] = frozenset()) -> None:
+        """Begin empty.
+
+        Args:
+            watching: The kind, and how it is watched.
+            served: The customers' namespaces that matter; empty for all.
+        """
         self.watching = watching
+        is_limited = watching.kind.namespaced and watching.scope is Scope.EVERYWHERE
+        self._served = served if is_limited else frozenset()
         self._objects: dict[Name, Manifest] = {}
         self._by_term: dict[str, dict[Name, None]] = {}
         self._deleted: OrderedDict[Name, int] = OrderedDict()
@@ -54,9 +65,15 @@ class Store:
         own = next(s for s in siblings if s["metadata"]["uid"] == of.uid)
         return sum(seniority(sibling) < seniority(own) for sibling in siblings)
 
+    def keeps(self, namespace: str) -> bool:
+        """Say whether objects of a namespace matter; of any other one nothing is noted."""
+        return not self._served or namespace in self._served
+
     def put(self, manifest: Manifest) -> bool:
         """Take note of an object, and say whether it was news."""
         name, version = _name(manifest), _version(manifest)
+        if not self.keeps(name[0]):
+            return False
         known = self._objects.get(name)
         if version < self._deleted.get(name, 0) or (known and version <= _version(known)):
             return False
@@ -76,7 +93,8 @@ class Store:
         Args:
             manifest: The object's last state; its version is that of the deletion.
         """
-        return self._bury(_name(manifest), _version(manifest))
+        name = _name(manifest)
+        return self.keeps(name[0]) and self._bury(name, _version(manifest))
 
     def correct(self, namespace: str, name: str, live: Manifest | None) -> None:
         """Take the API server's word for one object, whatever was known before.
@@ -136,8 +154,17 @@ class Store:
 class World:
     """One store a kind."""
 
-    def __init__(self, watching: Iterable[Watched] = watched.ALL) -> None:
-        self._stores: dict[Kind, Store] = {w.kind: Store(w) for w in watching}
+    def __init__(
+        self, watching: Iterable[Watched] = watched.ALL, *, served: Iterable[str] = ()
+    ) -> None:
+        """Begin empty.
+
+        Args:
+            watching: The kinds.
+            served: The customers' namespaces that matter; none for all.
+        """
+        self._served = frozenset(served)
+        self._stores: dict[Kind, Store] = {w.kind: Store(w, self._served) for w in watching}
         self._undefined: set[Kind] = set()
 
     def __getitem__(self, kind: Kind) -> Store:
@@ -158,7 +185,7 @@ class World:
             self._undefined.discard(kind)
         else:
             self._undefined.add(kind)
-            self._stores[kind] = Store(self._stores[kind].watching)
+            self._stores[kind] = Store(self._stores[kind].watching, self._served)
 
     def namespace_leaves(self, namespace: str) -> bool:
         """Say whether a namespace is being deleted with everything in it, as far as is known."""

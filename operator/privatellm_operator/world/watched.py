@@ -23,6 +23,10 @@ _UNREAD_METADATA = ("managedFields", "selfLink", "generateName")
 class Scope(Enum):
     """Where a kind is watched, which is where the operator has rights."""
 
+    EVERYWHERE = auto()
+    """In all of the cluster, whichever namespaces are served. What is bound in a namespace goes with it, so
+    nobody could let go of the orders there: the namespace would never end."""
+
     TENANTS = auto()
     """In all namespaces, or in those that the settings name."""
 
@@ -147,12 +151,13 @@ def _labels(manifest: Manifest) -> dict[str, Any]:
 
 
 PARENTS = (
-    Watched(kinds.LLM_MODEL, _no_terms),
-    Watched(kinds.LLM_INSTANCE, _instance_terms),
-    Watched(kinds.API_TOKEN_REQUEST, _request_terms),
+    Watched(kinds.LLM_MODEL, _no_terms, scope=Scope.EVERYWHERE),
+    Watched(kinds.LLM_INSTANCE, _instance_terms, scope=Scope.EVERYWHERE),
+    Watched(kinds.API_TOKEN_REQUEST, _request_terms, scope=Scope.EVERYWHERE),
 )
-"""What people write. Instances are found by UID, model name, ``namespace/label`` and ``namespace/``;
-token requests by UID, ``namespace/instance`` and ``namespace/``."""
+"""What people write; orders in namespaces that are not served are left out. Instances are found by UID,
+model name, ``namespace/label`` and ``namespace/``; token requests by UID, ``namespace/instance`` and
+``namespace/``."""
 
 CHILDREN = (
     Watched(kinds.DEPLOYMENT, _child_terms, OURS),

@@ -120,7 +120,10 @@ def test_the_authserver_reads_one_namespace_and_nothing_else(
 
 
 def test_an_operator_for_some_namespaces_has_rights_in_these_alone(helm: Helm) -> None:
-    """Except for what has no namespace, and for events about it, which Kubernetes keeps in `default`."""
+    """Except for what has no namespace, for events about it, and for orders.
+
+    A binding goes with its namespace; the finalizers of orders would stay, and with them the namespace.
+    """
     everywhere = rights_of(OPERATOR, helm.template({"onboardedNamespaces": ["acme"]}))
     limited = rights_of(
         OPERATOR,
@@ -129,6 +132,10 @@ def test_an_operator_for_some_namespaces_has_rights_in_these_alone(helm: Helm) -
 
     cluster_wide = {r[2] for r in limited if r[0] == EVERYWHERE}
     assert cluster_wide == {
+        "llminstances",
+        "llminstances/status",
+        "apitokenrequests",
+        "apitokenrequests/status",
         "llmmodels",
         "llmmodels/status",
         "namespaces",

@@ -195,23 +195,19 @@ async def test_two_releases_serve_two_namespaces(
             assert await _chain(client, namespace) == chain
         assert await _keeps_keys(client, customer) == {"private-llm-tokens"}
         assert await _keeps_keys(client, other_customer) == {"second-tokens"}
+        await _until_ended(client, other_customer)
+        assert (await client.list(kinds.SECRET, "second-tokens")).items == ()
     finally:
-        # Before their namespace, whose bindings go with it.
-        await _let_go(client, other_customer)
         await second.uninstall()
 
     await answers(keys[customer])
     await uid_of(client, kinds.CUSTOM_RESOURCE_DEFINITION, CRD)
-    await _let_go(client, customer)
 
 
-async def _let_go(client: KubeClient, namespace: str) -> None:
-    """Delete what the customer ordered, and wait until it is gone."""
-    ordered = ((kinds.API_TOKEN_REQUEST, "key"), (kinds.LLM_INSTANCE, "chat"))
-    for kind, name in ordered:
-        await client.delete(kind, name, namespace)
-    for kind, name in ordered:
-        await wait_for(client, kind, name, namespace, lambda found: found is None)
+async def _until_ended(client: KubeClient, namespace: str) -> None:
+    """Delete a namespace with all that is in it, the bindings of its operator too, and wait for its end."""
+    await client.delete(kinds.NAMESPACE, namespace)
+    await wait_for(client, kinds.NAMESPACE, namespace, None, lambda found: found is None)
 
 
 def _one_of_two(release: Release, namespace: str, *, other: str) -> Release:

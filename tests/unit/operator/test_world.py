@@ -271,6 +271,22 @@ def test_a_namespace_that_begins_to_go_asks_for_everything_in_it() -> None:
     assert world.namespace_leaves("acme")
 
 
+def test_of_namespaces_that_are_not_served_nothing_is_noted() -> None:
+    """Neither events nor lists bring their orders in; models and Secrets count wherever they are."""
+    world, queue = World(served=["beta"]), WorkQueue()
+    arrivals = Arrivals(world, queue, PLATFORM)
+
+    for event in ("ADDED", "MODIFIED", "DELETED"):
+        arrivals.note(kinds.LLM_INSTANCE, event, instance_manifest())
+    listed = Listing((instance_manifest(),), "10")
+    assert world[kinds.LLM_INSTANCE].replace(listed) == ()
+    assert len(queue) == len(world[kinds.LLM_INSTANCE]) == 0
+
+    arrivals.note(kinds.LLM_MODEL, "ADDED", model_manifest("phi-2"))
+    assert world[kinds.SECRET].put(secret(5))
+    assert len(world[kinds.LLM_MODEL]) == 1
+
+
 def test_a_child_without_an_owner_is_found_by_its_label() -> None:
     """Somebody took the owner away; whoever controls it now would count more."""
     store = World()[kinds.SECRET]

@@ -64,8 +64,11 @@ class InstanceGatherer:
             return None
         instance = LLMInstance.parse(manifest)
         model, fault = self._model(instance.spec.model)
+        leaves = self._world.namespace_leaves(namespace)
         pods = self._world[kinds.POD].find(in_namespace(namespace, label_value(name)))
-        children = await self._children(instance)
+        # What ends asks nobody: the right to look may have gone with its namespace already.
+        ends = instance.metadata.is_deleting or leaves
+        children = await self._children(instance, asks=not ends)
         return InstanceWorld(
             instance=instance,
             model=model,
@@ -79,7 +82,7 @@ class InstanceGatherer:
             progress=self._progress(pods),
             leaving=frozenset(n for n, live in children.items() if self._leaves(live)),
             answers=dict(self._odd_answers(children)),
-            namespace_leaves=self._world.namespace_leaves(namespace),
+            namespace_leaves=leaves,
         )
 
     async def look_at(self, instance: LLMInstance, kind: Kind, name: str) -> Manifest | None:
@@ -111,7 +114,7 @@ class InstanceGatherer:
         fault = misplaced(model, self._servers) or overreaching(model)
         return (None, fault) if fault else (model, "")
 
-    async def _children(self, instance: LLMInstance) -> dict[ChildName, Manifest]:
+    async def _children(self, instance: LLMInstance, *, asks: bool) -> dict[ChildName, Manifest]:
         metadata = instance.metadata
         owned: dict[ChildName, Manifest] = {
             (kind, child["metadata"]["name"]): child
@@ -121,7 +124,7 @@ class InstanceGatherer:
         }
         for kind, name in _names(instance):
             known = owned.get((kind, name)) or self._world[kind].get(metadata.namespace, name)
-            if known is not None and not belongs_to(known, metadata.uid):
+            if asks and known is not None and not belongs_to(known, metadata.uid):
                 known = await self.look_at(instance, kind, name)
             if known is not None:
                 owned[kind, name] = known

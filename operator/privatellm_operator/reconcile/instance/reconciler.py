@@ -1,10 +1,17 @@
 """One pass over one instance, as a ladder."""
 
+import contextlib
 from dataclasses import replace
 
 from privatellm import labels
 from privatellm.api.llm_instance import LLMInstanceStatus
-from privatellm.errors import ConflictError, KubernetesError, NotFoundError, RejectedError
+from privatellm.errors import (
+    ConflictError,
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+    RejectedError,
+)
 from privatellm.kube import kinds
 from privatellm.telemetry import passes
 from privatellm_operator.context import ProcessContext
@@ -130,12 +137,13 @@ class InstanceReconciler:
         """End keys and routes of an instance whose namespace goes, long before its own turn comes.
 
         Kubernetes deletes the pods of such a namespace first and waits for their end, and everything else
-        afterwards.
+        afterwards. Where our right goes before the route does, Kubernetes deletes that, too.
         """
         await self._revoker.revoke_instance(world.instance.metadata.uid)
-        for (kind, name), live in world.children.items():
-            if kind is kinds.INGRESS and world.is_ours(live):
-                await self._writer.remove(kind, name, live)
+        with contextlib.suppress(ForbiddenError):
+            for (kind, name), live in world.children.items():
+                if kind is kinds.INGRESS and world.is_ours(live):
+                    await self._writer.remove(kind, name, live)
         await self._say(world, terminating(world))
 
     async def _release(self, world: InstanceWorld) -> None:
@@ -143,7 +151,8 @@ class InstanceReconciler:
         instance = world.instance
         if labels.INSTANCE_FINALIZER in instance.metadata.finalizers:
             await self._revoker.revoke_instance(instance.metadata.uid)
-            await self._remove_strays(world)
+            if not world.namespace_leaves:
+                await self._remove_strays(world)
             try:
                 instance = await self._writer.finalize(instance, present=False)
             except NotFoundError:
@@ -153,7 +162,10 @@ class InstanceReconciler:
             await self._say(replace(world, instance=instance), terminating(world))
 
     async def _remove_strays(self, world: InstanceWorld) -> None:
-        """Delete children that name no owner any more, because no garbage collector would."""
+        """Delete children that name no owner any more, because no garbage collector would.
+
+        A namespace that goes takes them along, and perhaps our right to delete them before.
+        """
         for (kind, name), live in world.children.items():
             if world.is_ours(live) and controller_of(live) is None:
                 await self._writer.remove(kind, name, live)
