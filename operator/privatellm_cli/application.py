@@ -32,6 +32,7 @@ from privatellm_cli.commands.up import up
 from privatellm_cli.exit_codes import ExitCode, code_of
 from privatellm_cli.groups import NearNames, help_when_alone
 from privatellm_cli.main import DEBUG_VARIABLE
+from privatellm_cli.output import printable
 from privatellm_cli.running import InterruptedByUserError
 
 DISTRIBUTION = "private-llm"
@@ -134,7 +135,8 @@ def _report(error: Exception) -> int:
         raise error
     code, message = _outcome(error)
     if message:
-        sys.stderr.write(f"error: {' '.join(message.split())}\n")
+        # It may quote what a hub, a server or another tenant wrote.
+        sys.stderr.write(f"error: {printable(' '.join(message.split()))}\n")
     return code
 
 

@@ -8,6 +8,7 @@ here knows how the operator works.
 
 import errno
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -44,6 +45,14 @@ MOST_NAMED = 10
 
 FAILED = " failed: "
 """What stands between the request and what the API server says about it."""
+
+BY_RBAC = re.compile(r"is forbidden: User .* cannot \w+ resource ")
+"""How the API server says that a role is missing, rather than that a quota or a policy refuses."""
+
+FORBIDDEN_REMEDY = (
+    ". Ask the platform team for a role, or choose another namespace (-n) or --context; "
+    "`privatellm doctor` lists what you may not do."
+)
 
 _NO_SUCH_KIND = ("could not find the requested resource", "404 page not found")
 """How the API server says that it does not know a kind, rather than an object."""
@@ -265,6 +274,10 @@ def explained(server: str, embedded: StatePaths | None = None) -> Iterator[None]
             status=error.status,
             reason=error.reason,
         ) from error
+    except ForbiddenError as error:
+        told = str(error).partition(FAILED)[2] or str(error)
+        remedy = FORBIDDEN_REMEDY if BY_RBAC.search(told) else ""
+        raise ForbiddenError(f"{told}{remedy}", status=error.status, reason=error.reason) from error
     except RejectedError as error:
         # The API server's own sentence says what is wrong with the request; which one it was says nothing.
         told = str(error).partition(FAILED)[2] or str(error)

@@ -10,18 +10,20 @@ from typing import Any
 
 from privatellm import labels
 from privatellm.api.llm_instance import LLMInstance
-from privatellm.conditions import Condition
 from privatellm.errors import ForbiddenError
 from privatellm.kube import Manifest, kinds
 from privatellm.kube.kinds import Kind
 from privatellm.names import label_value
-from privatellm_cli import columns
+from privatellm_cli import columns, downloads
 from privatellm_cli.advice import next_step
 from privatellm_cli.cluster import Cluster, Name
 from privatellm_cli.output import elapsed, field, grid, printable, table
 
 MOST_EVENTS = 12
 """Events that are shown, the latest ones."""
+
+FETCHING, SOURCE_FAILING = "Fetching", "SourceFailing"
+"""The operator's reasons for a download that goes on, and for one whose source fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Description:
         requests: The token requests for it.
         events: About it and its pods, oldest first.
         hidden: Kinds that may not be read.
+        trouble: Why the fetcher tries again, in one sentence; its log tells it minutes before a condition.
     """
 
     instance: Manifest
@@ -41,16 +44,16 @@ class Description:
     requests: tuple[Manifest, ...]
     events: tuple[Manifest, ...]
     hidden: tuple[str, ...]
+    trouble: str = ""
 
     def document(self) -> Manifest:
         """Return everything for programs."""
-        condition = _why_not_ready(self.instance)
         return {
             "instance": self.instance,
             "pods": list(self.pods),
             "tokenRequests": list(self.requests),
             "events": list(self.events),
-            "notReady": _finding(self.instance, condition) if condition else None,
+            "notReady": _finding(self),
             "hidden": list(self.hidden),
         }
 
@@ -81,6 +84,7 @@ async def gather(cluster: Cluster, name: Name) -> Description:
         requests=tuple(r for r in requests if r["spec"]["instanceName"] == name.name),
         events=tuple(sorted((e for e in events if _is_about(e, uids)), key=_event_time)),
         hidden=tuple(hidden),
+        trouble=await downloads.trouble(cluster, name.namespace, pods),
     )
 
 
@@ -88,7 +92,7 @@ def text(description: Description, now: datetime) -> str:
     """Return a description for people."""
     sections = (
         _summary(description.instance, now),
-        _why(description.instance),
+        _why(description),
         _conditions(description.instance, now),
         _servers(description.pods, now),
         _requests(description.requests),
@@ -113,26 +117,28 @@ def _summary(instance: Manifest, now: datetime) -> str:
     return grid([[f"{name}:", printable(value)] for name, value in facts.items() if value])
 
 
-def _why(instance: Manifest) -> str:
-    condition = _why_not_ready(instance)
-    if condition is None:
+def _why(description: Description) -> str:
+    finding = _finding(description)
+    if finding is None:
         return ""
-    finding = _finding(instance, condition)
-    return f"Not ready:    {printable(finding['message'])}\nWhat to do:   {finding['nextStep']}"
+    return f"Not ready:    {_line(finding['message'])}\nWhat to do:   {finding['nextStep']}"
 
 
-def _finding(instance: Manifest, condition: Condition) -> dict[str, str]:
-    metadata = instance["metadata"]
+def _finding(description: Description) -> dict[str, str] | None:
+    """Return what keeps an instance from being ready; what its fetcher meets is ahead of the conditions."""
+    metadata = description.instance["metadata"]
+    condition = columns.why_not_ready(LLMInstance.parse(description.instance))
+    if condition is None:
+        return None
+    reason, message = condition.reason, condition.message
+    if reason == FETCHING and description.trouble:
+        reason, message = SOURCE_FAILING, f"The model's source fails. {description.trouble}"
     return {
         "condition": condition.type,
-        "reason": condition.reason,
-        "message": condition.message,
-        "nextStep": next_step(condition.reason, f"{metadata['namespace']}/{metadata['name']}"),
+        "reason": reason,
+        "message": message,
+        "nextStep": next_step(reason, f"{metadata['namespace']}/{metadata['name']}"),
     }
-
-
-def _why_not_ready(instance: Manifest) -> Condition | None:
-    return columns.why_not_ready(LLMInstance.parse(instance))
 
 
 def _conditions(instance: Manifest, now: datetime) -> str:

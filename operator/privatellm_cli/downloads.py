@@ -1,4 +1,4 @@
-"""How a download fares, read from the fetcher's log while somebody waits.
+"""How a download fares, read from the fetcher's log while somebody waits, or asks what is wrong.
 
 A courtesy: conditions say that a model is being fetched, the log says how far it is, and what the fetcher
 tries again because of. A fetcher forgives a source for minutes before it gives up and a condition has the
@@ -7,13 +7,13 @@ cause. Whoever may not read logs, and a log that cannot be read now, lose this a
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from privatellm import labels
 from privatellm.errors import ForbiddenError, KubernetesError
-from privatellm.kube import kinds
+from privatellm.kube import Manifest, kinds
 from privatellm.names import label_value
 from privatellm_cli.cluster import Cluster, Name
 from privatellm_cli.output import size
@@ -112,6 +112,21 @@ def news_of(line: bytes) -> News | None:
             return None
 
 
+async def trouble(cluster: Cluster, namespace: str, pods: Iterable[Manifest]) -> str:
+    """Return in one sentence why a fetcher among these pods tries again; nothing where it is unknown."""
+    pod = _fetching(pods)
+    if pod is None:
+        return ""
+    query = {"container": FETCHER, "tailLines": "1"}
+    try:
+        async for line in cluster.client.lines(kinds.POD.path(namespace, pod, "log"), query=query):
+            if isinstance(news := news_of(line), TryingAgain):
+                return news.cause
+    except KubernetesError:
+        pass  # It may not be read, or there is nothing to read any more: the condition stands alone.
+    return ""
+
+
 async def _news(cluster: Cluster, name: Name) -> AsyncIterator[News | None]:
     pod = await _fetching_pod(cluster, name)
     if pod is None:
@@ -126,8 +141,12 @@ async def _news(cluster: Cluster, name: Name) -> AsyncIterator[News | None]:
 
 async def _fetching_pod(cluster: Cluster, name: Name) -> str | None:
     selector = f"{labels.LLM_INSTANCE}={label_value(name.name)}"
-    listing = await cluster.client.list(kinds.POD, name.namespace, labels=selector)
-    for pod in listing.items:
+    return _fetching((await cluster.client.list(kinds.POD, name.namespace, labels=selector)).items)
+
+
+def _fetching(pods: Iterable[Manifest]) -> str | None:
+    """Return the name of the first pod whose fetcher runs."""
+    for pod in pods:
         for container in pod.get("status", {}).get("initContainerStatuses") or ():
             if container["name"] == FETCHER and "running" in (container.get("state") or {}):
                 return str(pod["metadata"]["name"])

@@ -136,6 +136,8 @@ async def _from_kubeconfig(
         chosen = loader.current_context.get("context") or {}
         return configuration, str(chosen.get("namespace") or "")
     except (config.ConfigException, OSError, yaml.YAMLError) as error:
+        if context and "/contexts list" in str(error):
+            raise InvalidInputError(_without_context(joined, context)) from error
         raise InvalidInputError(f"The kubeconfig {joined} cannot be used: {error}") from error
     except (TypeError, AttributeError, LookupError, ValueError) as error:
         # The library takes whatever YAML it is given for a kubeconfig and stumbles over the rest.
@@ -143,3 +145,10 @@ async def _from_kubeconfig(
             f"The kubeconfig {joined} cannot be used: it is no kubeconfig, or its parts are not of the "
             f"types that one has ({error}). Check which file is named."
         ) from error
+
+
+def _without_context(files: str, context: str) -> str:
+    """Return what is said of a context that no kubeconfig has, with those there are."""
+    known, _ = config.list_kube_config_contexts(files)
+    names = ", ".join(str(entry["name"]) for entry in known) or "none"
+    return f"There is no context {context} in the kubeconfig {files}; found: {names}."

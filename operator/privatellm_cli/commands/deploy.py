@@ -97,8 +97,23 @@ def _outcome(before: Manifest | None, stored: Manifest) -> str:
 def _tell(place: Name, stored: Manifest, output: Format, *, waited: bool) -> None:
     if output.is_document:
         show_one(stored, (), output)
-    elif not waited:
-        typer.echo(f"See how far it is: privatellm describe {place.text}")
-    else:
+        return
+    if waited:
         show_one(stored, columns.instances(with_namespace=False), output)
-        typer.echo(f"\nGet a key for it: privatellm token create {place.text}")
+        typer.echo()
+    typer.echo(next_step(place, stored, waited=waited))
+
+
+def next_step(place: Name, stored: Manifest, *, waited: bool) -> str:
+    """Return what somebody may want to do after an order, as a line to paste.
+
+    Args:
+        place: Of the instance.
+        stored: The instance; one of no servers answers nothing, waited for or not.
+        waited: Whether it was waited for.
+    """
+    if stored["spec"].get("replicas") == 0:
+        return f"It is stopped; start it: privatellm scale {place.text} --replicas 1"
+    if waited:
+        return f"Get a key for it: privatellm token create {place.text}"
+    return f"See how far it is: privatellm describe {place.text}"

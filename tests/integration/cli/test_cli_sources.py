@@ -46,18 +46,20 @@ def private_sources(kubeconfig: Path) -> Iterator[None]:
 
 
 async def _assert_told(client: KubeClient, cli: CommandLine, url: str, cause: str) -> None:
-    """Order a model from a URL, and see the wait for it end within a minute, with the cause."""
+    """Order a model from a URL; the wait ends within a minute with the cause, which `describe` has too."""
     model = await add_model(client, url)
     try:
         began = time.monotonic()
         outcome = await cli.call("deploy", "chat", "--model", model, "--wait")
         took = time.monotonic() - began
+        described = await cli.call("describe", "chat")
         await cli.call("delete", "chat")
     finally:
         await client.delete(kinds.LLM_MODEL, model)
 
     assert outcome.code == 11, outcome.stderr
     assert cause in only_line(outcome)
+    assert cause in described.stdout
     assert took < 60
 
 

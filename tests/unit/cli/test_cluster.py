@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from privatellm.errors import NotFoundError, RejectedError, UnavailableError
+from privatellm.errors import ForbiddenError, NotFoundError, RejectedError, UnavailableError
 from privatellm.kube import KubeClient
 from privatellm.kube.credentials import Credentials
 from privatellm_cli import cluster
@@ -94,6 +94,40 @@ def test_an_unreachable_cluster_is_named_with_what_to_check() -> None:
         cluster.explained("https://c:6443"),
     ):
         raise UnavailableError("GET /x failed: the API server could not be reached (refused).")
+
+
+def test_a_missing_role_is_told_with_who_can_give_it() -> None:
+    """What the API server says of it names the right, and not what to do."""
+    told = 'llms is forbidden: User "bob" cannot list resource "llms" in API group "x"'
+    with (
+        pytest.raises(ForbiddenError, match=rf"^{told}\. Ask the platform team for a role"),
+        cluster.explained("https://c:6443"),
+    ):
+        raise ForbiddenError(f"GET /apis/x failed: {told}", status=403)
+
+
+def test_what_a_quota_refuses_is_not_called_a_missing_role() -> None:
+    """It has the same status, and another remedy, which it names itself."""
+    told = 'pods "a" is forbidden: exceeded quota: small'
+    with (
+        pytest.raises(ForbiddenError, match=f"^{told}$"),
+        cluster.explained("https://c:6443"),
+    ):
+        raise ForbiddenError(f"POST /x failed: {told}", status=403)
+
+
+def test_a_context_that_is_not_there_is_told_with_those_that_are(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A typo is mended at a glance."""
+    paths = state_paths(None)
+    _server_of(paths, "http://127.0.0.1:1")
+    kubeconfig = paths.kubeconfig("admin")
+
+    assert cli.main(["list", "--kubeconfig", str(kubeconfig), "--context", "y"]) == ExitCode.CLUSTER
+    assert capsys.readouterr().err == (
+        f"error: There is no context y in the kubeconfig {kubeconfig}; found: x.\n"
+    )
 
 
 def _server_of(paths: StatePaths, url: str) -> None:

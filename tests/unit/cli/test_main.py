@@ -259,3 +259,14 @@ def test_a_missing_extra_is_named_with_what_to_install(
 
     assert code == ExitCode.MACHINE
     assert "cryptography: install private-llm[local]" in capsys.readouterr().err
+
+
+def test_what_an_error_quotes_cannot_steer_the_terminal(
+    failing: Failing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Servers, hubs and other tenants write parts of it."""
+    failing(EndpointError("The endpoint answered 500: \x1b]0;owned\x07."))
+
+    cli.main([])
+
+    assert capsys.readouterr().err == "error: The endpoint answered 500: \\x1b]0;owned\\x07.\n"

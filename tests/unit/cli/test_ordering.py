@@ -4,6 +4,7 @@ import pytest
 
 from privatellm_cli import ordering
 from privatellm_cli.cluster import Name
+from privatellm_cli.commands.deploy import next_step
 
 NAME = Name("acme", "chat")
 TWO_CONFLICTS = """Apply failed with 2 conflicts: conflicts with "flux":
@@ -58,3 +59,19 @@ def test_replicas_of_an_earlier_order_are_kept(
 
     assert ordering.kept_replicas(before) == expected
     assert ordering.kept_replicas(None) is None
+
+
+@pytest.mark.parametrize(
+    ("replicas", "waited", "line"),
+    [
+        (1, False, "privatellm describe acme/chat"),
+        (1, True, "privatellm token create acme/chat"),
+        (0, False, "privatellm scale acme/chat --replicas 1"),
+        (0, True, "privatellm scale acme/chat --replicas 1"),
+    ],
+)
+def test_an_order_ends_with_the_next_command(replicas: int, waited: bool, line: str) -> None:
+    """An instance that was stopped stays so when its order changes, and a key for it would open nothing."""
+    stored = {"spec": {"model": "m", "replicas": replicas}}
+
+    assert next_step(Name("acme", "chat"), stored, waited=waited).endswith(f": {line}")

@@ -1,8 +1,9 @@
 import io
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
@@ -11,7 +12,7 @@ from kubernetes.aio.client import Configuration
 
 from privatellm.kube import KubeClient
 from privatellm.kube.credentials import Credentials
-from privatellm_cli import downloads, pod_logs
+from privatellm_cli import description, downloads, pod_logs
 from privatellm_cli.cluster import Cluster
 from privatellm_cli.downloads import Coming, News, TryingAgain
 from privatellm_cli.pod_logs import LogQuery
@@ -138,6 +139,20 @@ def test_a_log_query_asks_for_nothing_that_was_not_wanted() -> None:
     }
 
 
+@asynccontextmanager
+async def _cluster(
+    answer: Callable[[web.Request], Awaitable[web.Response]],
+) -> AsyncIterator[Cluster]:
+    """A cluster whose API server answers so."""
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    async with TestServer(app) as server:
+        configuration = Configuration()
+        configuration.host = str(server.make_url("/"))
+        async with KubeClient(Credentials(None, configuration)) as client:
+            yield Cluster(client, "acme")
+
+
 @pytest.fixture
 async def place() -> AsyncIterator[Cluster]:
     """A cluster with an instance whose fetcher has written what the query for its lines says."""
@@ -151,13 +166,8 @@ async def place() -> AsyncIterator[Cluster]:
             return web.json_response({"items": [pod], "metadata": {"resourceVersion": "1"}})
         return web.json_response({"metadata": waiting})
 
-    app = web.Application()
-    app.router.add_get("/{path:.*}", answer)
-    async with TestServer(app) as server:
-        configuration = Configuration()
-        configuration.host = str(server.make_url("/"))
-        async with KubeClient(Credentials(None, configuration)) as client:
-            yield Cluster(client, "acme")
+    async with _cluster(answer) as cluster:
+        yield cluster
 
 
 async def test_a_log_without_lines_is_told_and_leaves_the_output_empty(
@@ -179,3 +189,65 @@ async def test_a_log_with_lines_is_copied_and_nothing_else_is_said(
     await pod_logs.copy(place, place.name("w"), LogQuery(lines=2))
 
     assert capfdbinary.readouterr() == (b"a line\na line\n", b"")
+
+
+FETCHES = {"name": "fetch-model", "state": {"running": {}}}
+FETCHING_POD = {
+    "metadata": {"name": "p", "uid": "2", "namespace": "acme"},
+    "status": {"initContainerStatuses": [FETCHES]},
+}
+TRIES_AGAIN = json.dumps({"event": "retry", "message": "The hub is silent."})
+
+
+def _condition(reason: str) -> dict[str, Any]:
+    return {
+        "type": "Ready",
+        "status": "False",
+        "reason": reason,
+        "message": f"{reason} it is.",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+
+
+async def _described(reason: str, log: str | None) -> dict[str, str]:
+    """Describe an instance with a condition, whose fetcher runs and wrote a line, or may not be read."""
+    instance = {
+        "apiVersion": "llm.privatellms.msp/v1alpha1",
+        "kind": "LLMInstance",
+        "metadata": {"name": "w", "namespace": "acme", "uid": "1"},
+        "spec": {"model": "m"},
+        "status": {"conditions": [_condition(reason)]},
+    }
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path.endswith("/log"):
+            return web.Response(text=log or "", status=403 if log is None else 200)
+        if request.path.endswith("/w"):
+            return web.json_response(instance)
+        items = [FETCHING_POD] if request.path.endswith("/pods") else []
+        return web.json_response({"items": items, "metadata": {"resourceVersion": "1"}})
+
+    async with _cluster(answer) as cluster:
+        seen = await description.gather(cluster, cluster.name("w"))
+    return cast("dict[str, str]", seen.document()["notReady"])
+
+
+async def test_describe_tells_what_a_fetcher_tries_again_because_of() -> None:
+    """As ``deploy --wait`` does; the condition has it minutes later, and says to wait until then."""
+    finding = await _described("Fetching", TRIES_AGAIN)
+
+    assert finding["reason"] == "SourceFailing"
+    assert finding["message"] == "The model's source fails. The hub is silent."
+    assert "platform team" in finding["nextStep"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "log"),
+    [("Fetching", None), ("Fetching", ""), ("UnknownModel", TRIES_AGAIN)],
+    ids=["may not be read", "nothing written", "another cause"],
+)
+async def test_describe_keeps_to_the_condition_where_the_fetcher_explains_nothing(
+    reason: str, log: str | None
+) -> None:
+    """The log is a courtesy, and explains a download and nothing else."""
+    assert (await _described(reason, log))["message"] == f"{reason} it is."
