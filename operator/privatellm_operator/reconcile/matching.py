@@ -60,6 +60,10 @@ _FILLED_IN: Mapping[str, tuple[Any, ...]] = {
 }
 """What the API server fills in where we say nothing (Kubernetes 1.33 to 1.37), by field."""
 
+_FILLED_IN_ONLY_IN: Mapping[str, str] = {"restartPolicy": "spec"}
+"""What is filled in only in one place: an init container with a restart policy is a sidecar, and nobody's
+default."""
+
 _ALLOCATED = frozenset({"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"})
 """What it chooses for a Service; nobody can change it to something that leads elsewhere."""
 
@@ -119,7 +123,9 @@ def _adds(live: Any, desired: Any, field: str = "") -> bool:
     """Say whether ``live`` has more than ``desired``; what differs is not the question here."""
     if isinstance(desired, Mapping) and isinstance(live, Mapping):
         return field not in _ATOMIC_MAPS and any(
-            _adds(value, desired[key], key) if key in desired else not _is_filled_in(key, value)
+            _adds(value, desired[key], key)
+            if key in desired
+            else not _is_filled_in(field, key, value)
             for key, value in live.items()
             if key not in _NOT_OURS_ALONE
         )
@@ -134,8 +140,10 @@ def _is_map(desired: Any, field: str) -> bool:
     return isinstance(desired, list) and field in _KEYS and all(_KEYS[field] in d for d in desired)
 
 
-def _is_filled_in(field: str, value: Any) -> bool:
-    return field in _ALLOCATED or value in _NOTHING or value in _FILLED_IN.get(field, ())
+def _is_filled_in(holder: str, field: str, value: Any) -> bool:
+    if field in _ALLOCATED or value in _NOTHING:
+        return True
+    return _FILLED_IN_ONLY_IN.get(field, holder) == holder and value in _FILLED_IN.get(field, ())
 
 
 def _same_quantity(live: Any, desired: Any) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from privatellm import labels
+from privatellm.errors import RejectedError
 from privatellm.kube import Manifest, PatchType
 from privatellm.kube.kinds import Kind
 from privatellm_operator.context import ProcessContext
@@ -21,6 +22,10 @@ class OwnedWriter:
     async def apply(self, kind: Kind, manifest: Manifest, guard: Mapping[str, str]) -> None:
         """Make an object what it should be.
 
+        What somebody put there can contradict what we want, such as a second source of a volume or the
+        other bound of a budget. Applying would merge the two, and is refused; then what is ours alone is
+        put back whole first.
+
         Args:
             kind: Its kind.
             manifest: All that we want of it.
@@ -31,7 +36,16 @@ class OwnedWriter:
             KubernetesError: when the API server refuses or does not answer.
         """
         guarded = manifest | {"metadata": manifest["metadata"] | guard}
-        answer = await self._client.apply(kind, guarded, field_manager=labels.FIELD_MANAGER)
+        try:
+            answer = await self._client.apply(kind, guarded, field_manager=labels.FIELD_MANAGER)
+        except RejectedError:
+            live = self._world[kind].get(
+                manifest["metadata"]["namespace"], manifest["metadata"]["name"]
+            )
+            if live is None:
+                raise
+            await self.restore(kind, live, manifest)
+            answer = await self._client.apply(kind, guarded, field_manager=labels.FIELD_MANAGER)
         self._world[kind].put(answer)
         if exceeds(answer, manifest):
             await self.restore(kind, answer, manifest)

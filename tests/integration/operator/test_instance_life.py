@@ -14,7 +14,7 @@ from operator_passes import (
 )
 from privatellm import labels
 from privatellm.errors import ConflictError, UnavailableError
-from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm.kube import KubeClient, Manifest, PatchType, kinds
 from privatellm_operator.settings import CapSettings
 from token_crash import Crash, FragileClient, Moment
 
@@ -141,6 +141,55 @@ async def test_drift_on_every_owned_kind_is_repaired(
     await operator.reconcile(tenant, "chat")
     after = await children_of(client, tenant)
     assert sorted(after) == sorted(before)
+
+
+CONTRADICTIONS: dict[str, tuple[kinds.Kind, list[dict[str, Any]]]] = {
+    "the other bound of a budget": (
+        kinds.POD_DISRUPTION_BUDGET,
+        [
+            {"op": "remove", "path": "/spec/maxUnavailable"},
+            {"op": "add", "path": "/spec/minAvailable", "value": 2},
+        ],
+    ),
+    "another number under the name of a port": (
+        kinds.SERVICE,
+        [{"op": "replace", "path": "/spec/ports/0/port", "value": 9000}],
+    ),
+    "another source of a volume": (
+        kinds.DEPLOYMENT,
+        [
+            {
+                "op": "replace",
+                "path": "/spec/template/spec/volumes/0",
+                "value": {"name": "models", "hostPath": {"path": "/srv"}},
+            }
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "patch"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+async def test_what_cannot_stand_beside_what_we_want_is_taken_away(
+    client: KubeClient,
+    fragile: FragileClient,
+    operator: InstanceOperator,
+    tenant: str,
+    kind: kinds.Kind,
+    patch: list[dict[str, Any]],
+) -> None:
+    """Applying merges the two, which the API server refuses."""
+    await client.create(kinds.LLM_INSTANCE, order(tenant, replicas=2))
+    await operator.reconcile(tenant, "chat")
+    before = await children_of(client, tenant)
+    await client.patch(kind, "chat-llama", tenant, patch, patch_type=PatchType.JSON)
+    assert await children_of(client, tenant) != before
+
+    await operator.reconcile(tenant, "chat")
+    assert await children_of(client, tenant) == before
+
+    fragile.forget()
+    await operator.reconcile(tenant, "chat")
+    assert fragile.writes == []
 
 
 async def test_foreign_metadata_stays_and_smuggled_routing_goes(

@@ -105,6 +105,9 @@ def added(change: Callable[[dict[str, Any]], Any]) -> dict[Any, dict[str, Any]]:
 
 ADDITIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a container": lambda pod: pod["containers"].append({"name": "spy", "image": "evil"}),
+    "a sidecar in place of the fetcher": lambda pod: pod["initContainers"][0].update(
+        restartPolicy="Always"
+    ),
     "an init container": lambda pod: pod["initContainers"].append({"name": "spy", "image": "evil"}),
     "a variable": lambda pod: pod["containers"][0]["env"].append(
         {"name": "LD_PRELOAD", "value": "x"}
@@ -415,6 +418,11 @@ def test_an_object_lacks_nothing_when_all_that_is_wanted_is_in_it(
         ({"spec": {"runAsUser": 0}}, {"spec": {}}, True),
         ({"spec": {"restartPolicy": "Always"}}, {"spec": {}}, False),
         ({"spec": {"restartPolicy": "Never"}}, {"spec": {}}, True),
+        (
+            {"initContainers": [{"name": "a", "restartPolicy": "Always"}]},
+            {"initContainers": [{"name": "a"}]},
+            True,
+        ),
         ({"spec": {"clusterIP": "127.100.0.9"}}, {"spec": {}}, False),
         ({"spec": {"externalIPs": ["192.0.2.1"]}}, {"spec": {}}, True),
         ({"env": [{"name": "a"}, {"name": "b"}]}, {"env": [{"name": "a"}]}, True),
