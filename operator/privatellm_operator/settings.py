@@ -6,12 +6,21 @@ depends on the cluster being a real one or the embedded environment.
 """
 
 import ipaddress
+import ssl
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -207,6 +216,59 @@ class ServerSettings(BaseSettings):
     """Time a server may need to load its model before it counts as dead."""
 
 
+MOST_CERTIFICATES = 65536
+"""Characters of certificates. The Secret of every instance carries them."""
+
+
+def _certificates(value: Any) -> Any:
+    """Read the named file; an empty name is no file.
+
+    What it holds goes into customers' namespaces, so it may be certificates and nothing else.
+    """
+    path = str(value)
+    if not path:
+        return ""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError.
+        raise ValueError(f"it must name a file with certificates in PEM form ({error})") from error
+    if "PRIVATE KEY-----" in text:
+        raise ValueError(
+            "it must hold no private key, because customers' namespaces get a copy; "
+            "leave the certificates alone in it, and replace the key"
+        )
+    if len(text) > MOST_CERTIFICATES:
+        raise ValueError(
+            f"it may hold {MOST_CERTIFICATES} characters; this one has {len(text)}. "
+            "Leave the public authorities out: fetchers trust them anyway"
+        )
+    return text
+
+
+def _named_with_file(value: str, others: ValidationInfo) -> str:
+    """Refuse a file without the ConfigMap that it comes from."""
+    if others.data.get("file") and not value:
+        raise ValueError("it must name the ConfigMap of the file, because Jobs mount it")
+    return value
+
+
+class ExtraCaSettings(BaseSettings):
+    """Whom fetchers trust beside the authorities of their image."""
+
+    model_config = SettingsConfigDict(env_prefix=f"{PREFIX}EXTRA_CA_", frozen=True)
+
+    file: Annotated[str, BeforeValidator(_certificates)] = ""
+    """File with certificates in PEM form, read once at start; empty: nobody else. The Secret of every
+    instance carries a copy, so it holds your own authorities and not the public ones."""
+
+    config_map: Annotated[str, AfterValidator(_named_with_file)] = ""
+    """ConfigMap in the operator's namespace with the same file, for the platform's own fetches."""
+
+    config_map_key: str = "ca.crt"
+    """Key of the file in it."""
+
+
 class CacheMode(StrEnum):
     """Where fetched weights are kept."""
 
@@ -322,6 +384,7 @@ class Settings(BaseModel):
     last_use: LastUseSettings = Field(default_factory=LastUseSettings)
     model_metrics: ModelMetricsSettings = Field(default_factory=ModelMetricsSettings)
     servers: ServerSettings = Field(default_factory=ServerSettings)
+    extra_ca: ExtraCaSettings = Field(default_factory=ExtraCaSettings)
     cache: CacheSettings = Field(default_factory=CacheSettings)
     caps: CapSettings = Field(default_factory=CapSettings)
     watch: WatchSettings = Field(default_factory=WatchSettings)
@@ -354,6 +417,7 @@ GROUPS: tuple[type[BaseSettings], ...] = (
     LastUseSettings,
     ModelMetricsSettings,
     ServerSettings,
+    ExtraCaSettings,
     CacheSettings,
     CapSettings,
     WatchSettings,

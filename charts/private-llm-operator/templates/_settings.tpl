@@ -11,9 +11,6 @@ PRIVATE_LLM_PLATFORM_KEY_FILE: /platform-key/platform-key
 PRIVATE_LLM_BIND_HOST: {{ .Values.bindHost | quote }}
 PRIVATE_LLM_LOG_FORMAT: {{ .Values.logs.format | quote }}
 PRIVATE_LLM_LOG_LEVEL: {{ .Values.logs.level | quote }}
-{{- if .Values.extraCA.configMapName }}
-SSL_CERT_FILE: /extra-ca/ca.crt
-{{- end }}
 {{- with .Values.otel.endpoint }}
 OTEL_EXPORTER_OTLP_ENDPOINT: {{ . | quote }}
 OTEL_EXPORTER_OTLP_PROTOCOL: {{ $.Values.otel.protocol | quote }}
@@ -70,6 +67,11 @@ PRIVATE_LLM_ALLOW_PRIVATE_SOURCES: "true"
 {{- end }}
 {{- with .Values.server.mirror }}
 PRIVATE_LLM_MIRROR: {{ . | quote }}
+{{- end }}
+{{- with .Values.extraCA.configMapName }}
+PRIVATE_LLM_EXTRA_CA_FILE: /extra-ca/ca.crt
+PRIVATE_LLM_EXTRA_CA_CONFIG_MAP: {{ . | quote }}
+PRIVATE_LLM_EXTRA_CA_CONFIG_MAP_KEY: {{ $.Values.extraCA.key | quote }}
 {{- end }}
 {{- with .Values.server.nodeClasses }}
 PRIVATE_LLM_NODE_CLASSES: {{ . | toJson | quote }}

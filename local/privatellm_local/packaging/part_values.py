@@ -175,6 +175,14 @@ class ExtraCa(Group):
     """Key of the bundle in it."""
 
 
+class OwnAuthorities(ExtraCa):
+    """Certificates of the platform's own authorities."""
+
+    config_map_name: OptionalName = ""
+    """ConfigMap in the release's namespace with certificates in PEM form, 64 KiB at most and without the
+    public authorities; empty: nobody else is trusted."""
+
+
 class Proxy(Group):
     """Proxy variables of operator and ForwardAuth service."""
 

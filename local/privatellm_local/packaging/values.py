@@ -13,10 +13,10 @@ from privatellm_local.packaging.part_values import (
     Auth,
     Authserver,
     EnvironmentVariable,
-    ExtraCa,
     Global,
     Image,
     Operator,
+    OwnAuthorities,
     Proxy,
     Tls,
 )
@@ -197,10 +197,9 @@ class Values(Group):
     pod_security_context: PodSecurityContext
     """Security context of our pods. Containers drop all capabilities and have a read-only root anyway."""
 
-    extra_ca: ExtraCa = Field(default=ExtraCa(), alias="extraCA")
-    """Certificates that operator and ForwardAuth service trust in place of their image's: for the collector
-    of traces. The fetcher of models trusts what its image does; docs/how-to/set-hosts-and-tls.md says how
-    that becomes more."""
+    extra_ca: OwnAuthorities = Field(default=OwnAuthorities(), alias="extraCA")
+    """Certificates that fetchers of models trust beside their image's, and that vouch for the collector of
+    traces."""
 
     proxy: Proxy = Proxy()
     """Proxy variables of operator and ForwardAuth service, whose only way out is the collector of traces.

@@ -11,7 +11,7 @@ import math
 from privatellm.api.llm_model import LLMModel, LLMModelSpec
 from privatellm.kube import Manifest, kinds
 from privatellm.names import backend_key_name
-from privatellm_operator.render import cache, drain, fetcher
+from privatellm_operator.render import cache, drain, extra_ca, fetcher
 from privatellm_operator.render.instance import (
     InstanceFacts,
     child,
@@ -164,6 +164,7 @@ def _volumes(facts: InstanceFacts) -> list[Manifest]:
         {"name": "tmp", "emptyDir": {"sizeLimit": TEMPORARY_SPACE}},
         *source_volumes(facts.model),
         *fetcher.expected_volumes(facts.model, key["secretName"]),
+        *extra_ca.volumes_of_instance(facts.settings, key["secretName"]),
     ]
 
 

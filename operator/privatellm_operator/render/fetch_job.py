@@ -11,6 +11,7 @@ from privatellm import labels
 from privatellm.api.llm_model import LLMModel
 from privatellm.kube import Manifest, kinds
 from privatellm.names import fetch_job_name, label_value
+from privatellm_operator.render import extra_ca
 from privatellm_operator.render.cache import VOLUME, model_space
 from privatellm_operator.render.fetcher import container, mount
 from privatellm_operator.render.security import pod_security
@@ -84,6 +85,7 @@ def _pod(model: LLMModel, settings: Settings, node: str) -> Manifest:
             _cache(model, settings, node),
             {"name": "tmp", "emptyDir": {}},
             *_hub_token(model, settings),
+            *extra_ca.volumes_of_job(settings),
         ],
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -100,6 +102,7 @@ def _container(model: LLMModel, settings: Settings) -> Manifest:
     token = ["--hf-token-file", f"{HUB_TOKEN_DIRECTORY}/{HUB_TOKEN_FILE}"] if with_token else []
     arguments = [
         *fetch_arguments(model, settings.servers, output=output, sha256=recorded),
+        *extra_ca.arguments(settings),
         *("--report", TERMINATION_LOG),
         *token,
     ]
@@ -107,6 +110,7 @@ def _container(model: LLMModel, settings: Settings) -> Manifest:
         mount(VOLUME, CACHE_DIRECTORY),
         mount("tmp", "/tmp"),  # noqa: S108 - an emptyDir
         *([mount("hub-token", HUB_TOKEN_DIRECTORY, read_only=True)] if with_token else []),
+        *extra_ca.mounts(settings),
     ]
     return container(settings.servers, arguments, mounts)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from privatellm.api.llm_model import LLMModel
 from privatellm.kube import Manifest
+from privatellm_operator.render import extra_ca
 from privatellm_operator.render.cache import VOLUME, mode_of
 from privatellm_operator.render.security import container_security
 from privatellm_operator.render.source import (
@@ -33,9 +34,11 @@ def init_container(model: LLMModel, settings: Settings) -> Manifest:
         mount("tmp", "/tmp"),  # noqa: S108 - an emptyDir
         *([mount("source", SOURCE_DIRECTORY, read_only=True)] if model.spec.source.pvc else []),
         *([mount(EXPECTED_VOLUME, EXPECTED_DIRECTORY, read_only=True)] if _is_held(model) else []),
+        *extra_ca.mounts(settings),
     ]
     arguments = [
         *fetch_arguments(model, settings.servers),
+        *extra_ca.arguments(settings),
         *_first_use(model),
         *("--report", TERMINATION_LOG),
         *(["--wait"] if is_filled_by_platform else []),

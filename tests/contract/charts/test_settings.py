@@ -56,6 +56,7 @@ EVERYTHING: dict[str, Any] = {
     "metrics": {"scraperNamespaces": ["prom"], "modelSeconds": 45},
     "logs": {"format": "console", "level": "debug"},
     "traefik": {"enabled": False},
+    "extraCA": {"configMapName": "site", "key": "bundle"},
 }
 
 
@@ -72,7 +73,9 @@ def set_all(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
 
 def test_the_operator_reads_every_setting(helm: Helm, monkeypatch: pytest.MonkeyPatch) -> None:
     """A value ends where it was meant to."""
-    set_all(monkeypatch, environment(helm.template(EVERYTHING), "operator"))
+    variables = environment(helm.template(EVERYTHING), "operator")
+    # Its file is in a volume of the pod.
+    set_all(monkeypatch, variables | {"PRIVATE_LLM_EXTRA_CA_FILE": ""})
 
     read = OperatorSettings.of_environment()
 
@@ -103,6 +106,7 @@ def test_the_operator_reads_every_setting(helm: Helm, monkeypatch: pytest.Monkey
     assert tuple(read.cache.model_dump().values()) == (
         *("hostPath", "weights", "fast", "ReadWriteMany", "30Gi", "/models", "hub"),
     )
+    assert (read.extra_ca.config_map, read.extra_ca.config_map_key) == ("site", "bundle")
     assert (read.caps.max_replicas, read.caps.max_instances) == (3, 5)
     assert read.watch.namespaces == ("acme",)
     assert (read.watch.workers, read.watch.relist_seconds, read.watch.sweep_seconds) == (4, 300, 30)
@@ -131,7 +135,7 @@ def variables_of(settings: type[BaseSettings]) -> set[str]:
     }
 
 
-NOT_OURS = {"SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
+NOT_OURS = {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
 
 
 def test_no_variable_is_written_for_nobody(helm: Helm) -> None:
@@ -152,7 +156,7 @@ def test_the_collector_of_traces_is_believed_by_the_given_bundle(helm: Helm, par
 
     written = environment(helm.template(values), part)
 
-    assert written["OTEL_EXPORTER_OTLP_CERTIFICATE"] == written["SSL_CERT_FILE"]
+    assert written["OTEL_EXPORTER_OTLP_CERTIFICATE"] == "/extra-ca/ca.crt"
 
 
 @pytest.mark.parametrize("part", ["operator", "authserver"])
