@@ -148,4 +148,7 @@ def _explanation(path: Path, need: str, error: OSError) -> str:
             f"{path} must be {need} for the current user ({error.strerror}): change its "
             "permissions, or choose other places with --state DIR and PRIVATE_LLM_CACHE."
         )
-    return f"{path} cannot be used: {error.strerror or error}."
+    return (
+        f"{path} cannot be used: {error.strerror or error}. Choose other places with --state DIR and "
+        "PRIVATE_LLM_CACHE."
+    )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from privatellm.errors import (
+    AlreadyExistsError,
     ForbiddenError,
     InvalidInputError,
     NotFoundError,
@@ -271,6 +272,14 @@ def explained(server: str, embedded: StatePaths | None = None) -> Iterator[None]
         raise UnauthorizedError(
             f"The cluster at {server} knows nobody by the credentials of the kubeconfig: they have "
             "expired, or are another cluster's. Log in again, or choose another --context.",
+            status=error.status,
+            reason=error.reason,
+        ) from error
+    except AlreadyExistsError as error:
+        told = str(error).partition(FAILED)[2] or str(error)
+        raise AlreadyExistsError(
+            f"{told}. Choose another name, or delete that one first (a key: `privatellm token list`, then "
+            "`kubectl delete apitokenrequest NAME`).",
             status=error.status,
             reason=error.reason,
         ) from error

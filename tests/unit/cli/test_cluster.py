@@ -4,7 +4,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from privatellm.errors import ForbiddenError, NotFoundError, RejectedError, UnavailableError
+from privatellm.errors import (
+    AlreadyExistsError,
+    ForbiddenError,
+    NotFoundError,
+    RejectedError,
+    UnavailableError,
+)
 from privatellm.kube import KubeClient
 from privatellm.kube.credentials import Credentials
 from privatellm_cli import cluster
@@ -104,6 +110,16 @@ def test_a_missing_role_is_told_with_who_can_give_it() -> None:
         cluster.explained("https://c:6443"),
     ):
         raise ForbiddenError(f"GET /apis/x failed: {told}", status=403)
+
+
+def test_a_name_that_is_taken_is_told_without_the_request() -> None:
+    """And with the way out."""
+    told = 'apitokenrequests.llm.privatellms.msp "key" already exists'
+    with (
+        pytest.raises(AlreadyExistsError, match=rf"^{told}\. Choose another name"),
+        cluster.explained("https://c:6443"),
+    ):
+        raise AlreadyExistsError(f"POST /apis/x failed: {told}", status=409)
 
 
 def test_what_a_quota_refuses_is_not_called_a_missing_role() -> None:
