@@ -220,14 +220,33 @@ def test_only_what_somebody_else_can_change_is_looked_at_again(
 
 
 def test_a_namespace_that_goes_takes_its_keys_first() -> None:
-    """The request is deleted minutes later; until then nothing is issued, and nothing else is written."""
+    """The request is deleted minutes later; until then nothing is issued, and it says so."""
     token = Token.mint()
     with_key = a_world(a_request(), verifiers=(a_verifier(token),))
 
     plan = decide(replace(with_key, namespace_leaves=True, damaged=("v-odd",)), POLICY)
-    assert set(plan.steps) == {RemoveVerifier(verifier_name(token.key_id)), RemoveVerifier("v-odd")}
+    *removed, said = plan.steps
+    assert set(removed) == {RemoveVerifier(verifier_name(token.key_id)), RemoveVerifier("v-odd")}
+    assert isinstance(said, WriteStatus)
+    assert (said.status.phase, said.status.conditions[0].reason) == ("Revoked", "Terminating")
 
-    assert decide(replace(a_world(a_request()), namespace_leaves=True), POLICY) == Plan()
+    told = a_request(status=said.status.to_kubernetes())
+    assert decide(replace(a_world(told), namespace_leaves=True), POLICY) == Plan()
+
+
+def test_a_deleted_request_that_somebody_else_keeps_says_that_its_key_is_ended() -> None:
+    """It may be kept for days; the word comes after the release, which nothing may hold up."""
+    request = a_request(deleting=True)
+    kept = request.metadata.model_copy(
+        update={"finalizers": (*request.metadata.finalizers, "example.com/backup")}
+    )
+    world = a_world(
+        request.model_copy(update={"metadata": kept}), verifiers=(a_verifier(Token.mint()),)
+    )
+
+    plan = decide(world, POLICY)
+
+    assert kinds_of(plan) == [RemoveVerifier, RemoveFinalizer, WriteStatus]
 
 
 def test_a_deleted_request_loses_its_verifiers_and_then_its_finalizer() -> None:

@@ -26,6 +26,7 @@ from privatellm_operator.reconcile.token.plan import (
     RemoveVerifier,
     Step,
 )
+from privatellm_operator.reconcile.token.reasons import Reason
 from privatellm_operator.reconcile.token.terms import Terms
 from privatellm_operator.render import token_secret
 
@@ -38,7 +39,7 @@ def decide(world: TokenWorld, policy: TokenPolicy) -> Plan:
         return _let_go(world)
     if world.namespace_leaves:
         # Kubernetes comes to the request when the last pod has ended, and a key must not live for so long.
-        return Plan(_remove_all(world))
+        return Plan((*_remove_all(world), *_ended(world)))
     match judge(world, policy):
         case Objection() as objection:
             return _object(world, objection)
@@ -47,9 +48,18 @@ def decide(world: TokenWorld, policy: TokenPolicy) -> Plan:
 
 
 def _let_go(world: TokenWorld) -> Plan:
-    """Remove every verifier, and only then the finalizer; the Secret is garbage-collected."""
+    """Remove every verifier, and only then the finalizer; the Secret is garbage-collected.
+
+    Where somebody else's finalizer keeps the request, it says last of all that its key is ended.
+    """
     release: Steps = (RemoveFinalizer(),) if _is_finalized(world) else ()
-    return Plan((*_remove_all(world), *release))
+    others = set(world.request.metadata.finalizers) - {labels.REQUEST_FINALIZER}
+    return Plan((*_remove_all(world), *release, *(_ended(world) if others else ())))
+
+
+def _ended(world: TokenWorld) -> Steps:
+    message = "The key is ended, because the request or its namespace is being deleted."
+    return status.judged(world, Reason.TERMINATING, message, key=None, terms=None)
 
 
 def _object(world: TokenWorld, objection: Objection) -> Plan:

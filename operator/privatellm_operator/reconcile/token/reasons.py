@@ -38,6 +38,9 @@ class Reason(StrEnum):
     REVOKED = "Revoked"
     """The customer ended the key."""
 
+    TERMINATING = "Terminating"
+    """The request is being deleted, or its namespace is; the key is ended."""
+
 
 def phase_of(reason: Reason) -> TokenPhase:
     """Return the phase that a reason stands for."""
@@ -56,5 +59,5 @@ def phase_of(reason: Reason) -> TokenPhase:
             return TokenPhase.FAILED
         case Reason.EXPIRED:
             return TokenPhase.EXPIRED
-        case Reason.REVOKED:
+        case Reason.REVOKED | Reason.TERMINATING:
             return TokenPhase.REVOKED
