@@ -81,15 +81,17 @@ class Carrier:
         carried = [pair.destination for pair in pairs if await self._carry_one(pair)]
         return tuple(carried)
 
-    async def release(self) -> None:
-        """Take back what the rule says must go with the object."""
+    async def release(self) -> bool:
+        """Take back what the rule says must go with the object; say whether that is gone."""
+        is_gone = True
         if self.rule.spec.cleanup or not self.upward:
-            await self._remove_what_we_may()
+            is_gone = await self._remove_what_we_may()
         if not self.upward:
             for pair in await self._pairs():
                 await self._release_original(pair.origin)
+        return is_gone
 
-    async def _remove_what_we_may(self) -> None:
+    async def _remove_what_we_may(self) -> bool:
         try:
             await self._remove_all(keep=set())
         except ForbiddenError as error:
@@ -97,6 +99,8 @@ class Carrier:
                 raise
             # A customer who took the claim back keeps the copies, but must still get rid of the object.
             log.warning("copies left behind", object=str(self.work.identity), error=str(error))
+            return False
+        return True
 
     async def _pairs(self) -> tuple[Pair, ...]:
         work, spec = self.work, self.rule.spec
@@ -349,11 +353,13 @@ async def carry_related(work: Work) -> Verdict:
     return Done(work.again_after) if work.again_after is not None else None
 
 
-async def release_all(work: Work) -> None:
-    """Take back the related objects of an object that is being deleted."""
+async def release_all(work: Work) -> bool:
+    """Take back the related objects of an object that is being deleted; say whether they are gone."""
+    are_gone = True
     for rule in work.publication.related:
         try:
-            await Carrier(work, rule).release()
+            are_gone = await Carrier(work, rule).release() and are_gone
         except InvalidInputError as error:
             # A rule that never fitted has made nothing, and must not keep the object for ever.
             log.warning("related rule does not fit", object=str(work.identity), error=str(error))
+    return are_gone

@@ -10,6 +10,11 @@ from privatellm_sync_agent.engine.events import Reason
 from privatellm_sync_agent.engine.work import Done, Verdict, Work
 from privatellm_sync_agent.published.deletion import propagation_of
 
+ALL_GONE = "Everything the provider made for this object is gone."
+SOME_LEFT = (
+    "What the provider made for this object is gone, but for its copies in this workspace: the claim on "
+    "them was taken back. They have no use any more; delete them."
+)
 LOOK_AGAIN_SECONDS = 10.0
 """The copy's disappearance is an event; this covers one that was missed."""
 
@@ -29,10 +34,10 @@ async def finish_deletion(work: Work) -> Verdict:
     work.remote = live
     # Inherited copies are known by their missing mark, so ask before they are gone.
     legacy = finalizers.inherited(work.local)
-    await copies.release_all(work)
+    are_gone = await copies.release_all(work)
     if await _delete_copies(work):
         return Done(LOOK_AGAIN_SECONDS)
-    work.tell(Reason.DELETED, "Everything the provider made for this object is gone.")
+    work.tell(Reason.DELETED, ALL_GONE if are_gone else SOME_LEFT)
     kind, agent = work.publication.remote, work.publication.agent
     await finalizers.release(work.workspace, kind, live, agent, legacy=legacy)
     return Done()

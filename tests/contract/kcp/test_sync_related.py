@@ -7,7 +7,9 @@ import pytest
 from eventually import eventually
 from kcp_secrets import encoded, give_secret, no_secret, secret_of
 from kcp_world import CONFIG_MAP, SECRET, Workspace, World
+from privatellm_local.kcp.kinds import API_BINDING, CORE_EVENT
 from privatellm_sync_agent.engine import copies
+from privatellm_sync_agent.engine.deletion import SOME_LEFT
 
 pytestmark = pytest.mark.deep
 
@@ -223,6 +225,35 @@ async def test_a_claim_that_is_taken_back_deletes_nothing(world: World) -> None:
             return await acme.client.get(world.kind, "x", "default") is None
 
         await eventually(gone, what="the end of x")
+
+
+async def test_a_copy_that_may_not_be_removed_is_not_called_gone(world: World) -> None:
+    """The object goes; what stays of it in the workspace is the customer's to delete, who is told so."""
+    await world.publish(related=[UP])
+    async with world.agent():
+        await world.published()
+        acme = await world.customer("acme")
+        await acme.create(world.kind, "x", "default", spec={})
+        await give_secret(world, await world.copy_of(acme, "x"), "s", data=encoded(key="one"))
+        await secret_of(acme, "s", key="one")
+        claims = [
+            claim | ({"state": "Rejected"} if claim["resource"] == "secrets" else {})
+            for claim in await world.claims("Accepted")
+        ]
+        await acme.client.patch(
+            API_BINDING, world.export, None, {"spec": {"permissionClaims": claims}}
+        )
+
+        await acme.client.delete(world.kind, "x", "default")
+
+        async def told() -> bool:
+            listing = await acme.client.list(CORE_EVENT)
+            said = [e["message"] for e in listing.items if e["reason"] == "ObjectDeleted"]
+            assert said == [SOME_LEFT]
+            return True
+
+        await eventually(told, what="the word about the copy")
+        await secret_of(acme, "s", key="one")
 
 
 async def test_a_secret_that_belongs_to_somebody_else_is_never_given_away(world: World) -> None:
