@@ -132,7 +132,7 @@ async def until_gone(client: KubeClient, namespace: str) -> None:
     await eventually(gone, within=90, what=f"the end of {namespace}")
 
 
-@pytest.mark.parametrize("bindings", ["with it", pytest.param("before it", marks=pytest.mark.deep)])
+@pytest.mark.parametrize("bindings", ["before it", pytest.param("with it", marks=pytest.mark.deep)])
 async def test_a_namespace_ends_with_what_was_ordered_in_it(
     client: KubeClient,
     variables: dict[str, str],
