@@ -106,7 +106,9 @@ WRITES: tuple[Write, ...] = (
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(writes=st.lists(st.sampled_from(WRITES), min_size=1, max_size=5))
 async def test_no_sequence_of_writes_makes_a_chosen_key_work(

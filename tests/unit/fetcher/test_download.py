@@ -78,7 +78,7 @@ def test_a_cut_connection_is_continued_where_it_broke(
 @settings(
     max_examples=25,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     cuts=st.lists(st.integers(min_value=0, max_value=900), max_size=5),
