@@ -13,6 +13,7 @@ from privatellm_sync_agent.controllers import conditions
 from privatellm_sync_agent.controllers.conditions import Verdict
 from privatellm_sync_agent.controllers.schemas import ensure_schema
 from privatellm_sync_agent.engine.events import EventRecorder, Reason
+from privatellm_sync_agent.engine.obstacles import takes_conditions
 from privatellm_sync_agent.engine.publication import Publication, RelatedRule
 from privatellm_sync_agent.engine.store import Store
 from privatellm_sync_agent.kcp.kinds import find_kind
@@ -147,6 +148,7 @@ class Publisher:
             remote=_remote_kind(definition),
             local=_local_kind(crd, version["name"]),
             has_status="status" in (version.get("subresources") or {}),
+            has_conditions=takes_conditions(version),
             related=await self._related(spec, wish.guards),
             grants=wish.grants,
             waits_for_others=wish.waits_for_others,

@@ -18,9 +18,10 @@ from privatellm.kube.kinds import Kind
 from privatellm_sync_agent.engine import content as contents
 from privatellm_sync_agent.engine import finalizers, notes, reporting
 from privatellm_sync_agent.engine.events import Reason
+from privatellm_sync_agent.engine.obstacles import Obstacle
 from privatellm_sync_agent.engine.onboarding import ensure_namespace
 from privatellm_sync_agent.engine.publication import RelatedRule
-from privatellm_sync_agent.engine.work import AGAIN_AFTER_CONFLICT, Done, Verdict, Work
+from privatellm_sync_agent.engine.work import Verdict, Work
 from privatellm_sync_agent.naming.names import Identity
 from privatellm_sync_agent.objects.merge import Drift
 from privatellm_sync_agent.objects.ownership import (
@@ -323,15 +324,14 @@ class Carrier:
         return {AGENT: self.work.publication.agent, CLUSTER: self.work.identity.cluster}
 
     def _tell_conflict(self, place: Place) -> None:
-        self.work.again_after = AGAIN_AFTER_CONFLICT
         log.warning("related object conflicts", object=str(self.work.identity), name=place.name)
-        self.work.tell(
-            Reason.RELATED_CONFLICT,
+        message = (
             f"{self.rule.destination.name} {place.name} exists and is not ours, so it is left untouched. "
             "Rename or delete it, and the provider's one will appear."
             if self.upward
-            else "An object of the provider has the name that a related object needs.",
+            else "An object of the provider has the name that a related object needs."
         )
+        self.work.meet(Obstacle(Reason.RELATED_CONFLICT, message))
 
 
 async def carry_related(work: Work) -> Verdict:
@@ -350,7 +350,7 @@ async def carry_related(work: Work) -> Verdict:
     await notes.write(work, noted)
     if failure is not None:
         raise failure
-    return Done(work.again_after) if work.again_after is not None else None
+    return None
 
 
 async def release_all(work: Work) -> bool:

@@ -78,6 +78,10 @@ class EventRecorder:
         """Whether every event was sent or given up."""
         return self._queue.empty() and not self._is_sending
 
+    def now(self) -> datetime:
+        """Return the time that events carry, for what else tells of the same."""
+        return self._clock()
+
     def tell(self, client: KubeClient, about: Manifest, reason: Reason, message: str) -> None:
         """Queue an event unless the same was told a moment ago or the queue is full."""
         key = (str(about["metadata"].get("uid", "")), reason.value, message)

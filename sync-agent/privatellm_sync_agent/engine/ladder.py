@@ -54,6 +54,7 @@ LADDER: tuple[Rung, ...] = (
     placing.update_copy,
     reporting.report_status,  # Before related objects: their names are often in the status.
     copies.carry_related,
+    reporting.report_obstacles,  # Last: only now is known what was in the way.
 )
 """The whole life of an object, in order."""
 

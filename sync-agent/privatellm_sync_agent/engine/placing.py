@@ -6,8 +6,10 @@ from privatellm.errors import AlreadyExistsError, NotFoundError
 from privatellm.kube import Manifest
 from privatellm_sync_agent.engine import content as contents
 from privatellm_sync_agent.engine.events import Reason
+from privatellm_sync_agent.engine.obstacles import Obstacle
 from privatellm_sync_agent.engine.onboarding import open_namespace
-from privatellm_sync_agent.engine.work import AGAIN_AFTER_CONFLICT, Done, Verdict, Work
+from privatellm_sync_agent.engine.reporting import report_obstacles
+from privatellm_sync_agent.engine.work import Done, Verdict, Work
 
 log = structlog.get_logger(__name__)
 
@@ -79,9 +81,11 @@ async def _taken(work: Work, body: Manifest) -> Verdict:
         work.local = live
         return None
     log.warning("name taken", object=str(work.identity), name=place["name"])
-    work.tell(
-        Reason.NAME_TAKEN,
-        "The name that the provider's rule gives this object is taken by another one, which is left "
-        "untouched. Use another name, or ask the provider.",
+    work.meet(
+        Obstacle(
+            Reason.NAME_TAKEN,
+            "The name that the provider's rule gives this object is taken by another one, which is left "
+            "untouched. Use another name, or ask the provider.",
+        )
     )
-    return Done(AGAIN_AFTER_CONFLICT)
+    return await report_obstacles(work)

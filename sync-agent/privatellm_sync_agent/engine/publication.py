@@ -30,6 +30,7 @@ class Publication:
         remote: The kind in the workspaces.
         local: The kind in the service cluster.
         has_status: Whether status is a subresource there.
+        has_conditions: Whether the status stores conditions as ``metav1.Condition`` defines them.
         related: The rules for related objects.
         grants: What is granted in each local namespace that the agent makes.
         waits_for_others: Whether a copy outlives the deletion of an object that others' finalizers protect.
@@ -41,6 +42,7 @@ class Publication:
     remote: Kind
     local: Kind
     has_status: bool
+    has_conditions: bool = False
     related: tuple[RelatedRule, ...] = ()
     grants: tuple[Grant, ...] = ()
     waits_for_others: bool = False

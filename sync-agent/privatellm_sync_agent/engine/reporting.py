@@ -1,13 +1,13 @@
-"""The rung that carries the status up to the customer's object, and how a status is written anywhere."""
+"""The rungs that carry the status up to the customer's object, and how a status is written anywhere."""
 
 from typing import Any
 
 from privatellm.errors import NotFoundError
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import Kind
-from privatellm_sync_agent.engine import content
+from privatellm_sync_agent.engine import content, obstacles
 from privatellm_sync_agent.engine.events import Reason
-from privatellm_sync_agent.engine.work import Verdict, Work
+from privatellm_sync_agent.engine.work import Done, Verdict, Work
 
 
 async def report_status(work: Work) -> Verdict:
@@ -16,12 +16,30 @@ async def report_status(work: Work) -> Verdict:
         return None
     rules = work.publication.spec.mutation.status
     status = content.status_of(work.local, rules, work.remote)
-    kind = work.publication.remote
-    written = await write_status(work, work.workspace, kind, work.remote, status)
-    if written is not None:
-        work.remote = written
+    if status is not None and work.publication.has_conditions:
+        # What was in the way is looked at by a later rung; until then its word stands.
+        status = obstacles.kept(status, work.remote.get("status") or {})
+    if await _write_to_customer(work, status):
         work.tell(Reason.STATUS_SYNCED, "The status was updated.")
     return None
+
+
+async def report_obstacles(work: Work) -> Verdict:
+    """End the pass: say on the object what is in the way, or take back that something was."""
+    if work.publication.has_conditions:
+        stored = work.remote.get("status") or {}
+        generation = int(work.remote["metadata"].get("generation", 0))
+        now = work.recorder.now()
+        wanted = obstacles.with_obstacles(stored, work.obstacles, generation, now)
+        await _write_to_customer(work, wanted)
+    return Done(work.again_after)
+
+
+async def _write_to_customer(work: Work, status: Any) -> bool:
+    kind = work.publication.remote
+    written = await write_status(work, work.workspace, kind, work.remote, status)
+    work.remote = written or work.remote
+    return written is not None
 
 
 async def write_status(

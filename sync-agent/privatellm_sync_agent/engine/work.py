@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from privatellm.kube import KubeClient, Manifest
 from privatellm_sync_agent.engine.events import EventRecorder, Reason
+from privatellm_sync_agent.engine.obstacles import Obstacle
 from privatellm_sync_agent.engine.publication import Publication
 from privatellm_sync_agent.engine.world import Used, World
 from privatellm_sync_agent.naming.names import Identity
@@ -42,6 +43,7 @@ class Work:
         local: Its copy, if it has one.
         cluster_path: Path of the workspace, when the provider asked for it.
         uses: The related objects that this one depends on.
+        obstacles: What this pass met of other people's objects in the way.
         again_after: Seconds after which another pass is wanted; what stops this one is out of sight.
     """
 
@@ -54,6 +56,7 @@ class Work:
     local: Manifest | None
     cluster_path: str = ""
     uses: set[Used] = field(default_factory=set)
+    obstacles: list[Obstacle] = field(default_factory=list)
     again_after: float | None = None
 
     @property
@@ -79,3 +82,9 @@ class Work:
     def tell(self, reason: Reason, message: str) -> None:
         """Put an event on the customer's object."""
         self.recorder.tell(self.workspace, self.remote, reason, message)
+
+    def meet(self, obstacle: Obstacle) -> None:
+        """Tell of an obstacle, by an event now and by a condition in the end, and look again later."""
+        self.obstacles.append(obstacle)
+        self.again_after = AGAIN_AFTER_CONFLICT
+        self.tell(obstacle.reason, obstacle.message)

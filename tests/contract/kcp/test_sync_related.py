@@ -8,8 +8,9 @@ from eventually import eventually
 from kcp_secrets import encoded, give_secret, no_secret, secret_of
 from kcp_world import CONFIG_MAP, SECRET, Workspace, World
 from privatellm_local.kcp.kinds import API_BINDING, CORE_EVENT
-from privatellm_sync_agent.engine import copies
+from privatellm_sync_agent.engine import work
 from privatellm_sync_agent.engine.deletion import SOME_LEFT
+from privatellm_sync_agent.engine.obstacles import SYNCED
 
 pytestmark = pytest.mark.deep
 
@@ -86,8 +87,8 @@ async def test_the_copy_goes_with_the_object_it_belongs_to(world: World) -> None
 async def test_a_customers_own_secret_of_that_name_is_never_touched(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """6b.C: it is told in an event, and when the name is free the provider's one appears."""
-    monkeypatch.setattr(copies, "AGAIN_AFTER_CONFLICT", 1.0)
+    """6b.C: event and condition tell it, and when the name is free the provider's one appears."""
+    monkeypatch.setattr(work, "AGAIN_AFTER_CONFLICT", 1.0)
     await world.publish(related=[UP])
     async with world.agent():
         await world.published()
@@ -100,6 +101,7 @@ async def test_a_customers_own_secret_of_that_name_is_never_touched(
             return "RelatedObjectConflict" in await acme.events("x")
 
         await eventually(told, what="an event about the conflict")
+        await eventually(lambda: _obstacle(world, acme), what="a condition about the conflict")
         await secret_of(acme, "s", mine="1")
         await acme.client.patch(world.kind, "x", "default", {"spec": {"again": True}})
         await acme.create(world.kind, "y", "default", spec={})
@@ -107,6 +109,18 @@ async def test_a_customers_own_secret_of_that_name_is_never_touched(
         await secret_of(acme, "s", mine="1")
         await acme.client.delete(SECRET, "s", "default")
         await secret_of(acme, "s", key="one")
+
+        async def taken_back() -> bool:
+            return not await _obstacle(world, acme)
+
+        await eventually(taken_back, what="the end of the condition")
+
+
+async def _obstacle(world: World, customer: Workspace) -> str:
+    """Return the reason of the agent's own condition on the order, or nothing."""
+    found = await customer.client.get(world.kind, "x", "default")
+    conditions = ((found or {}).get("status") or {}).get("conditions") or []
+    return "".join(one["reason"] for one in conditions if one["type"] == SYNCED)
 
 
 async def test_a_customers_own_secret_outlives_the_object_whose_copy_it_kept_away(

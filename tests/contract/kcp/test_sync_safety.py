@@ -169,7 +169,7 @@ async def test_a_deleted_copy_is_made_again(world: World) -> None:
 
 
 async def test_an_object_that_is_not_ours_is_never_overwritten(world: World) -> None:
-    """It is told in an event, and another agent's copy is as foreign as anybody's object."""
+    """Event and condition tell it, and another agent's copy is as foreign as anybody's object."""
     naming = {"namespace": f"shared-{world.suffix}", "name": "{{ .Object.metadata.name }}"}
     await world.publish(naming=naming)
     manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": naming["namespace"]}}
@@ -193,6 +193,13 @@ async def test_an_object_that_is_not_ours_is_never_overwritten(world: World) -> 
             return sum("NameTaken" in reasons for reasons in seen) == 3
 
         await eventually(told, what="three events about taken names")
+
+        async def shown() -> bool:
+            found = await acme.client.get(world.kind, "x", "default")
+            conditions = ((found or {}).get("status") or {}).get("conditions") or []
+            return [one["reason"] for one in conditions] == ["NameTaken"]
+
+        await eventually(shown, what="a condition about the taken name")
         [copy] = await world.copies()
         assert copy["metadata"]["name"] == "y"
         left = await world.service.get(world.kind, "x", naming["namespace"])
