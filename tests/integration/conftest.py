@@ -14,7 +14,6 @@ import pytest
 
 import embedded
 import leaks
-import thoroughness  # noqa: F401 - makes its profiles known before the option is read
 from privatellm.kube import KubeClient, kinds
 from privatellm_local.paths import cache_paths
 from privatellm_local.platform.rbac import tenant_binding

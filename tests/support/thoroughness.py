@@ -6,13 +6,13 @@ module makes the profiles known, which a ``conftest.py`` must do before Hypothes
 
 from hypothesis import HealthCheck, settings
 
-UNIT = "unit"
+USUAL = "usual"
 THOROUGH = "thorough"
 THOROUGH_EXAMPLES = 3_000
 
 # A busy machine is no fault of the code: how long an example takes, or its generation, says nothing here.
-# Half of the usual number of examples keeps the suite within its half minute.
-for profile, number in {UNIT: 50, THOROUGH: THOROUGH_EXAMPLES}.items():
+# Half of the usual number of examples keeps the unit tests within their half minute.
+for profile, number in {USUAL: 50, THOROUGH: THOROUGH_EXAMPLES}.items():
     settings.register_profile(
         profile,
         deadline=None,
