@@ -96,11 +96,7 @@ async def test_a_customers_own_secret_of_that_name_is_never_touched(
         await acme.create(SECRET, "s", "default", data=encoded(mine="1"))
         await acme.create(world.kind, "x", "default", spec={})
         await give_secret(world, await world.copy_of(acme, "x"), "s", data=encoded(key="one"))
-
-        async def told() -> bool:
-            return "RelatedObjectConflict" in await acme.events("x")
-
-        await eventually(told, what="an event about the conflict")
+        await _conflict_is_told(acme)
         await eventually(lambda: _obstacle(world, acme), what="a condition about the conflict")
         await secret_of(acme, "s", mine="1")
         await acme.client.patch(world.kind, "x", "default", {"spec": {"again": True}})
@@ -114,6 +110,20 @@ async def test_a_customers_own_secret_of_that_name_is_never_touched(
             return not await _obstacle(world, acme)
 
         await eventually(taken_back, what="the end of the condition")
+
+
+async def _conflict_is_told(customer: Workspace) -> None:
+    async def told() -> bool:
+        return "RelatedObjectConflict" in await customer.events("x")
+
+    await eventually(told, what="an event about the conflict")
+
+
+async def _ended(world: World, customer: Workspace) -> None:
+    async def gone() -> bool:
+        return await customer.client.get(world.kind, "x", "default") is None
+
+    await eventually(gone, what="the end of x")
 
 
 async def _obstacle(world: World, customer: Workspace) -> str:
@@ -134,17 +144,9 @@ async def test_a_customers_own_secret_outlives_the_object_whose_copy_it_kept_awa
         await acme.create(SECRET, "s", "default", data=encoded(mine="1"))
         await acme.create(world.kind, "x", "default", spec={})
         await give_secret(world, await world.copy_of(acme, "x"), "s", data=encoded(key="one"))
-
-        async def told() -> bool:
-            return "RelatedObjectConflict" in await acme.events("x")
-
-        await eventually(told, what="an event about the conflict")
+        await _conflict_is_told(acme)
         await acme.client.delete(world.kind, "x", "default")
-
-        async def gone() -> bool:
-            return await acme.client.get(world.kind, "x", "default") is None
-
-        await eventually(gone, what="the end of x")
+        await _ended(world, acme)
         await secret_of(acme, "s", mine="1")
 
 
@@ -161,18 +163,10 @@ async def test_what_a_customer_puts_in_the_place_of_a_copy_is_the_customers(worl
         labels = dict.fromkeys(seen["metadata"]["labels"])
         own = {"metadata": {"labels": labels}, "data": encoded(mine="1") | {"key": None}}
         await acme.client.patch(SECRET, "s", "default", own)
-
-        async def told() -> bool:
-            return "RelatedObjectConflict" in await acme.events("x")
-
-        await eventually(told, what="an event about the conflict")
+        await _conflict_is_told(acme)
         await world.service.delete(SECRET, "s", copy["metadata"]["namespace"])
         await acme.client.delete(world.kind, "x", "default")
-
-        async def gone() -> bool:
-            return await acme.client.get(world.kind, "x", "default") is None
-
-        await eventually(gone, what="the end of x")
+        await _ended(world, acme)
         await secret_of(acme, "s", mine="1")
 
 
@@ -234,11 +228,7 @@ async def test_a_claim_that_is_taken_back_deletes_nothing(world: World) -> None:
         assert before == {copy["metadata"]["uid"] for copy in await world.copies()}
         # And without the claim the customer can still delete the object.
         await acme.client.delete(world.kind, "x", "default")
-
-        async def gone() -> bool:
-            return await acme.client.get(world.kind, "x", "default") is None
-
-        await eventually(gone, what="the end of x")
+        await _ended(world, acme)
 
 
 async def test_a_copy_that_may_not_be_removed_is_not_called_gone(world: World) -> None:
