@@ -1,10 +1,11 @@
 """Keeps the index equal to the verifiers in the token namespace: list, then watch, for ever.
 
 A watch lasts 20 seconds by our own wish. That its server ends it in time, or sends anything before, is the
-proof that nothing was missed, and the index is confirmed; five seconds of further silence mean a half-open
-connection. A broken watch resumes where it stopped; one that is too old (410) starts from a new list, built
-beside the index and swapped in whole. Nothing here makes the index *trusted* after a failure: only a
-confirmation does, and the index itself says no when the last one is too old.
+proof that nothing was missed, and the index is confirmed; an end before half of its time proves nothing,
+and five seconds of further silence mean a half-open connection. A broken watch resumes where it stopped;
+one that is too old (410) starts from a new list, built beside the index and swapped in whole. Nothing here
+makes the index *trusted* after a failure: only a confirmation does, and the index itself says no when the
+last one is too old.
 
 The list is read page by page and taken in a few at a time, so that 100 000 verifiers neither exist
 as dictionaries all at once nor keep a request waiting.
@@ -137,9 +138,7 @@ class VerifierFeed:
                 self._log.info("the watch is too old, listing again")
             except PrivateLLMError as error:
                 settled = False
-                self._health.failures += 1
-                self._health.problem = str(error)
-                self._log.warning("no word from the API server", error=str(error))
+                self._doubt(str(error))
             if settled:
                 self._backoff.reset()
             else:
@@ -191,8 +190,13 @@ class VerifierFeed:
                 self._take(event)
                 lively = True
         ended = self._uptime()
-        self._confirm(ended)
-        return lively or ended - started >= seconds / 2
+        # Who ends every watch at once, without a word, may well have nothing behind it that could tell.
+        worthwhile = lively or ended - started >= seconds / 2
+        if worthwhile:
+            self._confirm(ended)
+        else:
+            self._doubt("The API server, or what is in front of it, ended a watch at once.")
+        return worthwhile
 
     def _take(self, event: WatchEvent) -> None:
         now = self._uptime()
@@ -209,6 +213,11 @@ class VerifierFeed:
         self._health.problem = ""
         self._health.seconds_ahead = self._client.seconds_ahead
         self._on_confirmed()
+
+    def _doubt(self, problem: str) -> None:
+        self._health.failures += 1
+        self._health.problem = problem
+        self._log.warning("no word from the API server", error=problem)
 
     def _note(self, secret: Any, refusal: MalformedVerifierError | None) -> None:
         if refusal is not None and self._rejections.admits(self._uptime()):

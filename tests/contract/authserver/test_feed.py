@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -258,6 +259,31 @@ async def test_a_watch_that_ends_at_once_is_not_asked_for_in_a_loop(
 
         # Nine waits of which all but the first three have a bound of 50 ms, and at least half of that.
         assert time.monotonic() - started > 6 * 0.025
+
+
+async def test_a_watch_that_ends_at_once_without_a_word_confirms_nothing(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    """Somebody in the middle who answers every watch with nothing must not keep ended keys alive."""
+    key = make_key()
+    await server.change("ADDED", key.secret)
+    async with following(server, tmp_path) as world:
+        await world.until(key, known=True)
+        await server.set_fault("end")
+        # The watch that was open when this began may have had its time.
+        before = server.watches
+
+        async def asked_again(times: int) -> bool:
+            return server.watches >= before + times
+
+        await eventually(partial(asked_again, 2), within=SOON)
+        confirmed_at = world.index.confirmed_at
+        await server.change("DELETED", key.secret, told=False)
+        await eventually(partial(asked_again, 12), within=SOON)
+
+        assert world.index.confirmed_at == confirmed_at
+        assert not world.index.is_fresh(confirmed_at + 60.1)
+        assert "at once" in world.health.problem
 
 
 async def test_bookmarks_confirm(server: ApiServer, tmp_path: Path) -> None:
