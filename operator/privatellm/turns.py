@@ -20,13 +20,17 @@ K = TypeVar("K", bound=Hashable)
 class Turns(Generic[K]):
     """Keys that wait, keys that are busy, and keys that will wait at a given time."""
 
-    def __init__(self, group_of: Callable[[K], Hashable]) -> None:
+    def __init__(
+        self, group_of: Callable[[K], Hashable], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """Begin without keys.
 
         Args:
             group_of: Which group a key belongs to.
+            clock: Counts seconds, for the time that keys have waited.
         """
         self._group_of = group_of
+        self._clock = clock
         self._ready: dict[Hashable, dict[K, float]] = {}
         self._permits = asyncio.Semaphore(0)
         self._busy: set[K] = set()
@@ -46,7 +50,7 @@ class Turns(Generic[K]):
     def oldest(self) -> float:
         """Seconds that the longest waiting key has waited."""
         added = [next(iter(keys.values())) for keys in self._ready.values()]
-        return time.monotonic() - min(added) if added else 0.0
+        return self._clock() - min(added) if added else 0.0
 
     def add(self, key: K) -> None:
         """Let a key wait, or note that a busy one shall wait again."""
@@ -55,7 +59,7 @@ class Turns(Generic[K]):
             return
         keys = self._ready.setdefault(self._group_of(key), {})
         if key not in keys:
-            keys[key] = time.monotonic()
+            keys[key] = self._clock()
             self._permits.release()
 
     def add_after(self, key: K, delay: float) -> None:

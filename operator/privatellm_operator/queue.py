@@ -8,6 +8,7 @@ was planned before is forgotten when it starts. The queue does not know what a p
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -106,11 +107,12 @@ class WorkQueue:
         backoff: Backoff | None = None,
         observer: PassObserver = ignore_pass,
         frame: PassFrame = no_frame,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._backoff = backoff or Backoff()
         self._observer = observer
         self._frame = frame
-        self._turns: Turns[Key] = Turns(lambda key: key.namespace)
+        self._turns: Turns[Key] = Turns(lambda key: key.namespace, clock=clock)
         self._failures: dict[Key, int] = {}
         self._open = asyncio.Event()
         self._open.set()

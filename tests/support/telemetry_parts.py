@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -66,7 +66,7 @@ def token_request_manifest(name: str = "key", uid: str = "uid-of-key") -> Manife
     return {"metadata": metadata, "spec": {"instanceName": "chat"}}
 
 
-def server_pod(name: str = "chat-llama-1", **status: object) -> Manifest:
+def server_pod(name: str = "chat-llama-1", **status: Any) -> Manifest:
     """Return the pod of a server that answers at an address."""
     found = pod(
         name, **{"podIP": "127.0.0.1", "conditions": [{"type": "Ready", "status": "True"}]} | status
