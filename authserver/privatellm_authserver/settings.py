@@ -39,8 +39,12 @@ class Settings(BaseSettings):
     admin_port: Port = 8091
     """Port for probes, metrics and last use; for the platform only."""
 
-    workers: Annotated[int, Field(ge=1, le=64)] = 2
-    """Worker processes. Each holds its own index: about 60 MB, and 45 MB more per 100 000 tokens."""
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    """Worker processes. Each holds its own index: about 60 MB, and 45 MB more per 100 000 tokens.
+
+    One fills one core and answers several times what a Traefik in front of it asks; more are for pods that
+    use their core up.
+    """
 
     max_staleness_seconds: Annotated[float, Field(gt=0)] = 60.0
     """Seconds the last good index is used without word from the API server; then every request gets 503.

@@ -26,7 +26,7 @@ PER_SECOND = 50
 async def service(kubeconfig: Path, namespace: str, tmp_path: Path) -> AsyncIterator[Service]:
     """A service of our own beside the environment's, with the test's namespace as token namespace."""
     environment = environment_for(kubeconfig, tmp_path)
-    environment["PRIVATE_LLM_TOKEN_NAMESPACE"] = namespace
+    environment |= {"PRIVATE_LLM_TOKEN_NAMESPACE": namespace, "PRIVATE_LLM_WORKERS": "2"}
     async with running(environment, tmp_path / "log") as started:
         yield started
 

@@ -140,8 +140,9 @@ class Authserver(Placement):
     replicas: Annotated[int, Field(ge=0)] | None = 2
     """Pods; `null` leaves the number to an autoscaler or to `kubectl scale`."""
 
-    workers: Annotated[int, Field(ge=1, le=64)] = 2
-    """Processes in a pod. Each holds its own index: about 60 MB, and 45 MB more per 100 000 keys."""
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    """Processes in a pod. Each can fill a core and holds its own index: about 60 MB, and 45 MB more per
+    100 000 keys. Raise it, and `resources` with it, where a pod uses up a core."""
 
     max_staleness_seconds: Annotated[int, Field(ge=1)] = 60
     """How long the last good index is used without word from the API server; then requests get 503."""

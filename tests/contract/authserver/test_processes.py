@@ -32,7 +32,8 @@ async def api() -> AsyncIterator[ApiServer]:
 
 @pytest.fixture
 def environment(api: ApiServer, tmp_path: Path) -> dict[str, str]:
-    return environment_for(api.write_kubeconfig(tmp_path / "kubeconfig"), tmp_path)
+    found = environment_for(api.write_kubeconfig(tmp_path / "kubeconfig"), tmp_path)
+    return found | {"PRIVATE_LLM_WORKERS": "2"}
 
 
 @pytest.fixture

@@ -59,8 +59,9 @@ FIGURES: dict[str, dict[str, Any]] = {
     "check-memory.json": {
         "workers": 1,
         "rows": [
-            {"keys": keys, "memory_mb": 150.0, "cpu_share": 0.002, "ready_seconds": 2.0}
-            for keys in (1000, 100_000)
+            {"keys": keys, "workers": workers, "memory_mb": 150.0, "cpu_share": 0.002}
+            | {"ready_seconds": 2.0}
+            for keys, workers in ((1000, 1), (100_000, 1), (100_000, 2))
         ],
     },
     "edge.json": {
