@@ -7,9 +7,18 @@ import pytest_asyncio
 
 from edge_route import Route, own_chain, recorded_route
 from privatellm.kube import KubeClient
-from privatellm_operator.render.middlewares import SERVER_HEADERS
 
 pytestmark = [pytest.mark.integration, pytest.mark.asyncio(loop_scope="module")]
+
+SERVER_HEADERS = (
+    "X-Api-Key",
+    "X-Conversation-Id",
+    "Last-Event-Id",
+    "X-Resp-Type",
+    "X-Tool-Cwd",
+    "X-Tool-Runtime",
+)
+"""What llama.cpp's server interprets, written out: a header that the product forgets fails here."""
 
 ORIGIN = "https://chat.example"
 OTHER = "https://evil.example"
