@@ -12,7 +12,7 @@ Manifests in here are shared and must not be changed.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from privatellm.api.meta import ObjectMeta
 from privatellm.kube import Listing, Manifest, kinds
@@ -58,6 +58,14 @@ class Store:
     def find(self, term: str) -> tuple[Manifest, ...]:
         """Return the objects that are found by ``term``, in a stable order."""
         return tuple(self._objects[name] for name in sorted(self._by_term.get(term, ())))
+
+    def has(self, term: str) -> bool:
+        """Say whether an object is found by ``term``; it costs the same however many are."""
+        return term in self._by_term
+
+    def each(self, term: str) -> Iterator[Manifest]:
+        """Yield the objects that are found by ``term``, unsorted: for who stops at the first that fits."""
+        return (self._objects[name] for name in self._by_term.get(term, ()))
 
     def older_siblings(self, of: ObjectMeta) -> int:
         """Count the objects of a namespace that were there before one that is known, too."""

@@ -90,10 +90,23 @@ def in_namespace(namespace: str, name: str) -> str:
     return f"{namespace}/{name}"
 
 
+def run_with(model: str) -> str:
+    """Return the term for the instances that want a server for a model."""
+    return f"runs {model}"
+
+
+def held_up_by(weights: str) -> str:
+    """Return the term for pods that mount weights from a node's cache and have not begun to serve."""
+    return f"waits for {weights}"
+
+
 def _instance_terms(manifest: Manifest) -> Iterator[str]:
-    metadata = manifest["metadata"]
+    metadata, spec = manifest["metadata"], manifest.get("spec") or {}
+    model = str(spec.get("model", ""))
     yield metadata["uid"]
-    yield str((manifest.get("spec") or {}).get("model", ""))
+    yield model
+    if spec.get("replicas") != 0:
+        yield run_with(model)
     yield in_namespace(metadata["namespace"], label_value(metadata["name"]))
     yield in_namespace(metadata["namespace"], "")
 
@@ -129,6 +142,21 @@ def _uid_label(manifest: Manifest) -> str:
 def _pod_terms(manifest: Manifest) -> Iterator[str]:
     instance = _labels(manifest).get(labels.LLM_INSTANCE, "")
     yield in_namespace(manifest["metadata"]["namespace"], instance)
+    if _prepares(manifest.get("status") or {}):
+        for volume in (manifest.get("spec") or {}).get("volumes") or ():
+            if path := (volume.get("hostPath") or {}).get("path", ""):
+                yield held_up_by(path.rsplit("/", 1)[-1])
+
+
+def _prepares(status: Manifest) -> bool:
+    """Say whether an init container of a pod has still to end well."""
+    if status.get("phase") in {"Succeeded", "Failed"}:
+        return False
+    ended = [
+        ((container.get("state") or {}).get("terminated") or {}).get("exitCode")
+        for container in status.get("initContainerStatuses") or ()
+    ]
+    return not ended or any(code != 0 for code in ended)
 
 
 def _owner_terms(manifest: Manifest) -> Iterator[str]:
@@ -155,9 +183,9 @@ PARENTS = (
     Watched(kinds.LLM_INSTANCE, _instance_terms, scope=Scope.EVERYWHERE),
     Watched(kinds.API_TOKEN_REQUEST, _request_terms, scope=Scope.EVERYWHERE),
 )
-"""What people write; orders in namespaces that are not served are left out. Instances are found by UID,
-model name, ``namespace/label`` and ``namespace/``; token requests by UID, ``namespace/instance`` and
-``namespace/``."""
+"""What people write; orders in namespaces that are not served are left out. Instances are found by UID, by
+model name, by the model they want a server for, ``namespace/label`` and ``namespace/``; token requests by
+UID, ``namespace/instance`` and ``namespace/``."""
 
 CHILDREN = (
     Watched(kinds.DEPLOYMENT, _child_terms, OURS),
@@ -176,7 +204,8 @@ OTHERS = (
     Watched(kinds.MIDDLEWARE, _no_terms, OURS, Scope.HOME),
     Watched(kinds.NAMESPACE, _no_terms, scope=Scope.CLUSTER),
 )
-"""Pods tell why a server does not start (found by ``namespace/instance label``); claims are shared by the
+"""Pods tell why a server does not start (found by ``namespace/instance label``, and by the
+weights they wait for); claims are shared by the
 instances that own them (found by their UIDs); Jobs fetch for the platform (found by the model's label);
 middlewares are shared by all; namespaces tell when all in them goes."""
 

@@ -39,7 +39,13 @@ def job(served: LLMModel | None = None, **fields: Any) -> FetchJob:
 
 def seen(served: LLMModel | None = None, *jobs: FetchJob, **fields: Any) -> ModelWorld:
     """Return a model that an instance runs."""
-    given: dict[str, Any] = {"users": ("acme/chat",), "is_run": True, "waiting": {}, "now": NOW}
+    given: dict[str, Any] = {
+        "is_used": True,
+        "users": ("acme/chat",),
+        "is_run": True,
+        "waiting": {},
+        "now": NOW,
+    }
     return ModelWorld(model=served or model(), jobs=jobs, **(given | fields))
 
 

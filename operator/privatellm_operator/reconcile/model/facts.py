@@ -48,7 +48,8 @@ class ModelWorld:
 
     Attributes:
         model: The model.
-        users: The instances that name it, as ``namespace/name``, sorted.
+        is_used: Whether an instance names it.
+        users: These instances, as ``namespace/name``, sorted; told only of a model that is to go.
         is_run: Whether one of them may use it and wants a server.
         waiting: When pods began to wait for a node's cache, the latest by node.
         jobs: The platform's Jobs for this model, sorted by name.
@@ -57,6 +58,7 @@ class ModelWorld:
     """
 
     model: LLMModel
+    is_used: bool
     users: tuple[str, ...]
     is_run: bool
     waiting: Mapping[str, datetime]

@@ -1,7 +1,8 @@
 """Read everything that one decision about a model needs; write nothing.
 
 All of it is watched but the pods of the platform's Jobs: they are few, live for the time of a fetch, and
-are asked for while their Job is there.
+are asked for while their Job is there. A model may have thousands of users, and each of them that changes
+asks for this look, so none is made at all of them but for a model that is to go.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +21,7 @@ from privatellm_operator.render.fetcher import FETCHER, PROGRESS_PORT
 from privatellm_operator.render.source import weights_of
 from privatellm_operator.settings import CacheMode, Settings
 from privatellm_operator.world.cache import World
-from privatellm_operator.world.watched import controller_of, in_namespace
+from privatellm_operator.world.watched import controller_of, held_up_by, in_namespace, run_with
 
 JOB_NAME = "batch.kubernetes.io/job-name"
 """The label by which a Job's controller marks its pods."""
@@ -43,30 +44,38 @@ class ModelGatherer:
         Raises:
             KubernetesError: when the API server does not answer.
         """
-        users = self._world[kinds.LLM_INSTANCE].find(model.metadata.name)
+        instances, name = self._world[kinds.LLM_INSTANCE], model.metadata.name
+        running = instances.each(run_with(name))
+        named = instances.find(name) if model.metadata.is_deleting else ()
         return ModelWorld(
             model=model,
-            users=tuple(sorted(_path(user) for user in users)),
-            is_run=any(_runs(user, model) for user in users),
-            waiting=self._waiting(model, users),
+            is_used=instances.has(name),
+            users=tuple(sorted(_path(user) for user in named)),
+            is_run=any(_is_allowed(user, model) for user in running),
+            waiting=self._waiting(model),
             jobs=tuple([await self._job(job, now) for job in self._jobs(model)]),
             now=now,
             is_shared=bool(self._settings.watch.namespaces),
         )
 
-    def _waiting(self, model: LLMModel, users: Iterable[Manifest]) -> dict[str, datetime]:
+    def _waiting(self, model: LLMModel) -> dict[str, datetime]:
         if mode_of(model, self._settings.cache) is not CacheMode.HOST_PATH:
             return {}
         waiting: dict[str, datetime] = {}
-        for user in users:
-            metadata = user["metadata"]
-            term = in_namespace(metadata["namespace"], label_value(metadata["name"]))
-            for pod in self._world[kinds.POD].find(term):
-                since = waits_since(pod, weights_of(model))
-                if since is not None:
-                    node = pod["spec"]["nodeName"]
-                    waiting[node] = max(since, waiting.get(node, since))
+        weights = weights_of(model)
+        for pod in self._world[kinds.POD].find(held_up_by(weights)):
+            since = waits_since(pod, weights)
+            if since is not None and self._is_for(model, pod):
+                node = pod["spec"]["nodeName"]
+                waiting[node] = max(since, waiting.get(node, since))
         return waiting
+
+    def _is_for(self, model: LLMModel, pod: Manifest) -> bool:
+        """Say whether the instance that a pod names uses the model; anybody may mount what they like."""
+        metadata = pod["metadata"]
+        label = (metadata.get("labels") or {}).get(labels.LLM_INSTANCE, "")
+        named = self._world[kinds.LLM_INSTANCE].find(in_namespace(metadata["namespace"], label))
+        return any((user.get("spec") or {}).get("model") == model.metadata.name for user in named)
 
     def _jobs(self, model: LLMModel) -> Iterator[Manifest]:
         """Yield the Jobs for exactly this model; one that goes already has had its say."""
@@ -161,7 +170,6 @@ def _path(instance: Manifest) -> str:
     return f"{metadata['namespace']}/{metadata['name']}"
 
 
-def _runs(instance: Manifest, model: LLMModel) -> bool:
+def _is_allowed(instance: Manifest, model: LLMModel) -> bool:
     allowed = model.spec.allowed_namespaces
-    is_allowed = not allowed or instance["metadata"]["namespace"] in allowed
-    return is_allowed and int((instance.get("spec") or {}).get("replicas", 1)) > 0
+    return not allowed or instance["metadata"]["namespace"] in allowed

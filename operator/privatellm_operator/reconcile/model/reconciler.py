@@ -47,7 +47,7 @@ class ModelReconciler:
         with passes.step("gather"):
             world = await self._gatherer.gather(model, self._context.clock())
         # A model that nobody uses may go; one that is used stays, and says who uses it.
-        if not world.users and (model.metadata.is_deleting or world.is_shared):
+        if not world.is_used and (model.metadata.is_deleting or world.is_shared):
             await self._finalize(model, present=False)
             if model.metadata.is_deleting:
                 return None
@@ -56,7 +56,7 @@ class ModelReconciler:
         ):
             await self._finalize(model, present=True)
         status = model.status
-        if world.users or not world.is_shared:
+        if world.is_used or not world.is_shared:
             status = status_of(world, self._context.settings.cache)
         if status != model.status:
             await self._report(model, status, key)

@@ -69,7 +69,7 @@ def _conditions(world: ModelWorld, cache: CacheSettings) -> Iterator[Condition]:
     yield _digest_known(world)
     if mode_of(world.model, cache) is CacheMode.HOST_PATH and _current(world):
         yield _fetchable(world)
-    if world.model.metadata.is_deleting and world.users:
+    if world.model.metadata.is_deleting and world.is_used:
         yield _in_use(world)
 
 
