@@ -7,8 +7,8 @@ knows the whole request and we see a small part of it. A client can ask for its 
 spans of a second are limited.
 
 Nothing of this is there when nobody wants traces: the audit log is then the plain one, and the hot path has
-no branch for it. When it is there, a request without a kept trace costs one look at one header, and the
-span of a kept one is written after its answer.
+no branch for it. When it is there, a request without a kept trace costs one look at one header, one above
+the limit a comparison more, and a span is written after its answer.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class TracingAudit:
 
     def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment) -> None:
         """Note that a request was let in."""
-        parent = _kept(facts.traceparent)
+        parent = self._admitted(facts.traceparent, now)
         if parent is None:
             self._audit.allowed(allowed, facts, now)
             return
@@ -84,7 +84,7 @@ class TracingAudit:
 
     def denied(self, reason: Reason, facts: RequestFacts, now: Moment) -> None:
         """Note that a request was turned away."""
-        parent = _kept(facts.traceparent)
+        parent = self._admitted(facts.traceparent, now)
         if parent is None:
             self._audit.denied(reason, facts, now)
             return
@@ -92,11 +92,16 @@ class TracingAudit:
         with structlog.contextvars.bound_contextvars(trace_id=parent.trace_hex):
             self._audit.denied(reason, facts, now)
 
+    def _admitted(self, traceparent: bytes, now: Moment) -> TraceIdentity | None:
+        """Return the request's place in its trace when that is kept and one more span may be written."""
+        # The limit before the parse: where every trace is kept, most requests of a busy edge are above it.
+        if traceparent[-1:] not in _KEPT or not self._limit.admits(now.uptime):
+            return None
+        return parse_traceparent(traceparent)
+
     def _note(
         self, parent: TraceIdentity, reason: str, details: Mapping[str, Attribute], began: Moment
     ) -> None:
-        if not self._limit.admits(began.uptime):
-            return
         attributes = {"private_llm.decision": reason, **details}
         # By the clock that Traefik's spans are told by, which need not be the one that judges keys.
         ended = time.time_ns()
@@ -104,11 +109,3 @@ class TracingAudit:
         span = SpanRecord("verify", started, ended, attributes, is_server=True)
         # In the loop's next turn, so that nobody waits for it.
         asyncio.get_running_loop().call_soon(partial(self._spans.continue_, span, parent))
-
-
-def _kept(traceparent: bytes) -> TraceIdentity | None:
-    """Return the request's place in its trace when that is kept."""
-    if traceparent[-1:] not in _KEPT:
-        return None
-    parent = parse_traceparent(traceparent)
-    return parent if parent is not None and parent.is_sampled else None

@@ -166,6 +166,18 @@ async def test_an_audit_line_of_a_kept_trace_carries_its_id() -> None:
     assert [line.get("trace_id") for line in lines] == [TRACE, None]
 
 
+async def test_what_is_above_the_limit_costs_no_more_than_what_is_not_kept() -> None:
+    """Its header is not read, and its line of the audit log names no trace in which its span is missing."""
+    check = Check(spans_at_once=1)
+    key = check.world.key()
+    with capture_logs(processors=[structlog.contextvars.merge_contextvars]) as lines:
+        await check.ask(key, header())
+        await check.ask(key, header())
+        await check.ask(make_key(), header())
+
+    assert [line.get("trace_id") for line in lines] == [TRACE, None, None]
+
+
 def test_who_wants_no_traces_runs_the_plain_application() -> None:
     """The hot path has no branch for what is off."""
     settings = Settings(public_host=PUBLIC_HOST, platform_key_file=Path("/not/read/here"))
