@@ -72,7 +72,13 @@ class Turns(Generic[K]):
         self._timers[key] = loop.call_later(delay, self._due, key)
 
     async def permit(self) -> None:
-        """Wait until a key waits; each permit is for one :meth:`take`."""
+        """Wait until a key waits; each permit is for one :meth:`take`.
+
+        Everybody else gets a turn first, even when keys wait already. A pass over a settled object asks
+        nothing, so it never waits: thousands of them in a row would keep probes and the lease waiting
+        for seconds.
+        """
+        await asyncio.sleep(0)
         await self._permits.acquire()
 
     def wake(self) -> None:

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from itertools import pairwise
 
 import pytest
 import structlog
@@ -64,6 +65,21 @@ async def test_a_waiting_key_is_in_the_queue_once() -> None:
     async with working(queue, reconciler):
         await settled(queue)
     assert reconciler.seen == [key("chat")]
+
+
+async def test_passes_that_never_wait_leave_others_their_turns() -> None:
+    """After a start thousands of settled objects get a pass; probes and the lease are served in between."""
+    queue, reconciler = WorkQueue(), Recorder()
+    for number in range(1000):
+        queue.add(key(f"chat-{number}"))
+    at_each_turn: list[int] = []
+
+    async with working(queue, reconciler, workers=4):
+        while not queue.is_idle:
+            await asyncio.sleep(0)
+            at_each_turn.append(len(reconciler.seen))
+
+    assert max(after - before for before, after in pairwise(at_each_turn)) <= 4
 
 
 async def test_a_change_during_a_pass_causes_one_more_pass_and_never_two_at_once() -> None:
