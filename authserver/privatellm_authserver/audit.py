@@ -16,7 +16,7 @@ from privatellm_authserver.clocks import Moment
 from privatellm_authserver.decision import Reason
 from privatellm_authserver.headers import RequestFacts
 from privatellm_authserver.index import Allowed
-from privatellm_authserver.paths import loggable
+from privatellm_authserver.paths import loggable_target
 
 DEFAULT_LINES_PER_SECOND: Final = 10.0
 """Lines per second, per process and outcome."""
@@ -64,13 +64,14 @@ class AuditLog:
         """Note that a request was let in, unless there are too many to note."""
         if not self._allowed.admits(now.uptime):
             return
+        _slug, path = loggable_target(facts.uri)
         self._log.info(
             "request allowed",
             key_id=allowed.key_id.decode(),
             instance=allowed.instance.slug.decode(),
             namespace=allowed.instance.namespace,
             method=facts.method.decode(),
-            path=facts.target[1].decode(),
+            path=path,
             suppressed=self._allowed.take_suppressed(),
         )
 
@@ -79,14 +80,14 @@ class AuditLog:
         limit = self._denied[reason]
         if not limit.admits(now.uptime):
             return
-        slug, path = facts.target
+        slug, path = loggable_target(facts.uri)
         self._log.warning(
             "request denied",
             reason=reason.value,
             # What the client claims; it is public, but only if it has the form of a key id.
             key_id=facts.key_id.decode() if _KEY_ID.fullmatch(facts.key_id) else "",
-            instance=loggable(slug),
+            instance=slug,
             method=facts.method.decode() if _METHOD.fullmatch(facts.method) else "",
-            path=loggable(path),
+            path=path,
             suppressed=limit.take_suppressed(),
         )

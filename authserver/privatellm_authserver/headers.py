@@ -16,7 +16,6 @@ from typing_extensions import override
 
 from privatellm.errors import InvalidInputError
 from privatellm_authserver.bearer import read_bearer
-from privatellm_authserver.paths import split_target
 
 Header = tuple[bytes, bytes]
 """Name and value."""
@@ -84,11 +83,6 @@ class RequestFacts(NamedTuple):
     aliased: bool
     host_is_ours: bool
     traceparent: bytes
-
-    @property
-    def target(self) -> tuple[bytes, bytes]:
-        """The slug in the path, and what follows it; query excluded."""
-        return split_target(self.uri)
 
     @override
     def __repr__(self) -> str:

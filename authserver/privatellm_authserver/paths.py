@@ -9,7 +9,7 @@ control characters therefore have no spelling that could match.
 import re
 from typing import Final
 
-from privatellm.names import SLUG_LENGTH, path_of
+from privatellm.names import SLUG_PATTERN, path_of
 
 ALLOWED: Final = frozenset(
     {
@@ -26,9 +26,10 @@ ALLOWED: Final = frozenset(
 )
 """Method and path below ``/llm/<slug>``."""
 
-_ROOT: Final = path_of("").encode()
-_SLUG_START: Final = len(_ROOT)
-_SLUG_END: Final = _SLUG_START + SLUG_LENGTH
+_INSTANCE: Final = re.compile(
+    rb"%s(%s)(/.*)?" % (path_of("").encode(), SLUG_PATTERN.encode()), re.DOTALL
+)
+"""A path with a whole segment of a slug's form where the slug belongs, and what follows it."""
 
 _LONGEST_SEGMENT: Final = 32
 """Bytes of a path segment that the audit log shows; a token's secret part is longer."""
@@ -36,18 +37,6 @@ _LONGEST_SEGMENT: Final = 32
 _LONGEST_PATH: Final = 128
 _NOT_LOGGABLE: Final = re.compile(rb"[^A-Za-z0-9/._~-]")
 _LONG_SEGMENT: Final = re.compile(rb"[^/]{%d,}" % (_LONGEST_SEGMENT + 1))
-
-
-def split_target(uri: bytes) -> tuple[bytes, bytes]:
-    """Return the slug and what follows it, query excluded.
-
-    The slug is empty when the path is not below ``/llm/``. No shape is checked here: a slug that is not a
-    whole segment leaves a rest that does not begin with a slash, and no such rest is on the allow-list.
-    """
-    path = uri.partition(b"?")[0]
-    if path[:_SLUG_START] != _ROOT:
-        return b"", path
-    return path[_SLUG_START:_SLUG_END], path[_SLUG_END:]
 
 
 def is_allowed(method: bytes, rest: bytes) -> bool:
@@ -60,7 +49,20 @@ def is_allowed(method: bytes, rest: bytes) -> bool:
     return (method, rest) in ALLOWED or (method, rest.partition(b"?")[0]) in ALLOWED
 
 
-def loggable(path: bytes) -> str:
+def loggable_target(uri: bytes) -> tuple[str, str]:
+    """Return the slug in a target, and its path, as both may stand in a log; the query is left out.
+
+    Only a whole segment of a slug's form counts as one. Otherwise the slug is empty and nothing is taken
+    off the path, so that a secret in the slug's place is judged as long as it is, and not in two halves.
+    """
+    path = uri.partition(b"?")[0]
+    match = _INSTANCE.fullmatch(path)
+    if match is None:
+        return "", _loggable(path)
+    return match[1].decode("ascii"), _loggable(match[2] or b"")
+
+
+def _loggable(path: bytes) -> str:
     """Return a path that may stand in a log: bounded, printable and too short-winded for a secret."""
     shown = _LONG_SEGMENT.sub(b"[long]", _NOT_LOGGABLE.sub(b"?", path))
     return shown[:_LONGEST_PATH].decode("ascii")
