@@ -1,12 +1,14 @@
 """What the check costs: requests per second beside the same server without it, and beside FastAPI.
 
 Run ``python tests/bench/verify_bench.py --json FILE``. One core serves, another one loads; on a machine
-with one core they share it. Rounds of all servers alternate, so that what else the machine does falls on
-all of them alike, and the ratio is the median of the rounds' ratios. Beside requests per second, which
-other load on the machine distorts, stands the server's own processor time per request, which it distorts
-less.
+with one core they share it. Every round asks every server, those with few and with many tokens, so that
+what else the machine does falls on all of them alike, and a ratio is the median of the rounds' ratios.
+Beside requests per second, which other load on the machine and a generator at its limit distort, stands the
+server's own processor time per request, which they distort less.
 
 * ``check``: the authserver's application on its own server, metrics on, audit lines limited as by default;
+* ``uncounted``: the same without metrics;
+* ``traced``: ``check`` that sends spans to a collector, behind a Traefik that keeps every trace;
 * ``bare``: the same server giving the same answer, identity headers included, without looking;
 * ``fastapi``: a plain FastAPI route with the same check, without metrics and audit.
 """
@@ -17,7 +19,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,12 +28,18 @@ from typing import Any, TextIO
 sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 
 from bench_machine import described
+from telemetry_collector import Collector, grpc_collector
 
 HERE = Path(__file__).parent
 COUNTS = (10, 1_000, 10_000, 100_000)
-MODES = ("bare", "check", "fastapi")
+MODES = ("bare", "uncounted", "check", "traced", "fastapi")
 WANTED_RATIO = 0.85
+WANTED_TELEMETRY_RATIO = 0.95
 WANTED_P99_MS = 4.0
+
+
+Load = dict[str, float]
+"""What the generator tells of one server in one round."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,7 @@ class Running:
     """A server that listens."""
 
     mode: str
+    tokens: int
     pid: int
     port: int
     peak_mb: int
@@ -46,15 +55,34 @@ class Running:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured with one number of tokens."""
+    """What was measured with one number of tokens; medians over rounds.
+
+    Attributes:
+        tokens: How many.
+        ratio: Requests a second of ``check`` beside ``bare``.
+        cpu_ratio: The same by processor time.
+        growth: Processor time of ``check`` beside that with the fewest tokens.
+        fastapi_ratio: Requests a second of ``check`` beside ``fastapi``.
+        counted_ratio: ``check`` beside ``uncounted``, by processor time: 1 where metrics cost nothing.
+        traced_ratio: ``traced`` beside ``uncounted``, by processor time.
+        rps: Requests a second of each server.
+        cpu_us: Microseconds of processor time for one request.
+        p99_ms: 99th percentile of the latency.
+        generator: Share of a core that the load generator used.
+        memory_mb: Memory of ``check`` at most, before it was asked.
+    """
 
     tokens: int
     ratio: float
     cpu_ratio: float
+    growth: float
     fastapi_ratio: float
+    counted_ratio: float
+    traced_ratio: float
     rps: dict[str, float]
     cpu_us: dict[str, float]
     p99_ms: dict[str, float]
+    generator: dict[str, float]
     memory_mb: int
 
 
@@ -65,71 +93,92 @@ def cores() -> tuple[int, int]:
 
 
 @contextmanager
-def server(mode: str, tokens: int) -> Iterator[Running]:
+def server(mode: str, tokens: int, collector: Collector) -> Iterator[Running]:
     """Run one server."""
     core, _ = cores()
-    options = [f"--mode={mode}", f"--tokens={tokens}", f"--core={core}"]
+    # What does not look at tokens need not hold them.
+    held = 1 if mode == "bare" else tokens
+    options = [f"--mode={mode}", f"--tokens={held}", f"--core={core}"]
     command = [sys.executable, str(HERE / "verify_server.py"), *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    environment = os.environ | (collector.environment if mode == "traced" else {})
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    )
     try:
         assert process.stdout is not None
         hello = json.loads(process.stdout.readline())
-        yield Running(mode, process.pid, hello["port"], hello["peakMB"])
+        yield Running(mode, tokens, process.pid, hello["port"], hello["peakMB"])
     finally:
         process.kill()
         process.wait()
 
 
-def load(target: Running, tokens: int, connections: int, seconds: float) -> dict[str, float]:
+def load(target: Running, connections: int, seconds: float) -> Load:
     """Load one server for a while."""
     options = {
         "server": target.pid,
         "port": target.port,
-        "tokens": tokens,
+        "tokens": target.tokens,
         "core": cores()[1],
         "connections": connections,
         "seconds": seconds,
     }
     arguments = [f"--{name}={value}" for name, value in options.items()]
+    arguments += ["--traced"] if target.mode == "traced" else []
     command = [sys.executable, str(HERE / "verify_load.py"), *arguments]
     result = subprocess.run(command, check=True, capture_output=True)
-    figures: dict[str, float] = json.loads(result.stdout)
+    figures: Load = json.loads(result.stdout)
     if figures["errors"]:
         raise SystemExit(f"{target.mode} gave {figures['errors']:.0f} wrong answers.")
     return figures
 
 
-def measure(tokens: int, rounds: int, connections: int, seconds: float) -> Row:
-    """Measure all servers with one number of tokens."""
+def measure(
+    counts: Sequence[int], rounds: int, connections: int, seconds: float, collector: Collector
+) -> list[Row]:
+    """Measure all servers with every number of tokens, in turns."""
     with ExitStack() as stack:
-        # What does not look at tokens need not hold them.
-        held = {mode: 1 if mode == "bare" else tokens for mode in MODES}
-        servers = [stack.enter_context(server(mode, held[mode])) for mode in MODES]
-        results = [
-            {target.mode: load(target, tokens, connections, seconds) for target in servers}
-            for _ in range(rounds)
+        servers = [
+            stack.enter_context(server(mode, count, collector))
+            for count in counts
+            for mode in MODES
         ]
-        memory = next(target.peak_mb for target in servers if target.mode == "check")
-    return summarise(tokens, results, memory)
+        results = [_round(servers, connections, seconds) for _ in range(rounds)]
+        memory = {one.tokens: one.peak_mb for one in servers if one.mode == "check"}
+    return [summarise(count, min(counts), results, memory[count]) for count in counts]
 
 
-def summarise(tokens: int, results: list[dict[str, dict[str, float]]], memory: int) -> Row:
+Round = dict[tuple[str, int], Load]
+"""What the generator tells in one round, by server and number of tokens."""
+
+
+def _round(servers: Sequence[Running], connections: int, seconds: float) -> Round:
+    sys.stderr.write("a round of all servers\n")
+    return {(one.mode, one.tokens): load(one, connections, seconds) for one in servers}
+
+
+def summarise(count: int, fewest: int, rounds: Sequence[Round], memory: int) -> Row:
     """Reduce rounds to medians."""
 
     def median(figure: str) -> dict[str, float]:
-        return {m: statistics.median(r[m][figure] for r in results) for m in MODES}
+        return {m: statistics.median(r[m, count][figure] for r in rounds) for m in MODES}
 
     def ratio(figure: str, over: str, under: str) -> float:
-        return statistics.median(r[over][figure] / r[under][figure] for r in results)
+        return statistics.median(r[over, count][figure] / r[under, count][figure] for r in rounds)
 
+    grown = [r["check", count]["cpu"] / r["check", fewest]["cpu"] for r in rounds]
     return Row(
-        tokens=tokens,
+        tokens=count,
         ratio=ratio("rps", "check", "bare"),
         cpu_ratio=ratio("cpu", "bare", "check"),
+        growth=statistics.median(grown),
         fastapi_ratio=ratio("rps", "check", "fastapi"),
+        counted_ratio=ratio("cpu", "uncounted", "check"),
+        traced_ratio=ratio("cpu", "uncounted", "traced"),
         rps=median("rps"),
         cpu_us=median("cpu"),
         p99_ms=median("p99"),
+        generator=median("generator"),
         memory_mb=memory,
     )
 
@@ -137,27 +186,32 @@ def summarise(tokens: int, results: list[dict[str, dict[str, float]]], memory: i
 def write_table(rows: list[Row], out: TextIO) -> None:
     """Write the ratios first, then what they were made of."""
     out.write(
-        "\n  tokens | check/bare  by CPU time  check/FastAPI | requests/s: check  bare  FastAPI"
-        " | p99 ms: check  bare  FastAPI | memory MB\n"
+        "\n  tokens | check/bare  by CPU time  growth  check/FastAPI  metrics  and traces |"
+        " requests/s: check  bare  FastAPI | p99 ms: check  bare  FastAPI | generator: check  bare |"
+        " memory MB\n"
     )
     for row in rows:
-        rps, p99 = row.rps, row.p99_ms
+        rps, p99, generator = row.rps, row.p99_ms, row.generator
         out.write(
-            f"{row.tokens:8d} | {row.ratio:10.2f}  {row.cpu_ratio:11.2f}  {row.fastapi_ratio:13.2f} |"
+            f"{row.tokens:8d} | {row.ratio:10.2f}  {row.cpu_ratio:11.2f}  {row.growth:6.2f} "
+            f" {row.fastapi_ratio:13.2f}  {row.counted_ratio:7.3f}  {row.traced_ratio:10.3f} |"
             f" {rps['check']:17.0f} {rps['bare']:5.0f} {rps['fastapi']:8.0f} |"
-            f" {p99['check']:13.1f} {p99['bare']:5.1f} {p99['fastapi']:8.1f} | {row.memory_mb:9d}\n"
+            f" {p99['check']:13.1f} {p99['bare']:5.1f} {p99['fastapi']:8.1f} |"
+            f" {generator['check']:16.2f} {generator['bare']:5.2f} | {row.memory_mb:9d}\n"
         )
     out.write(
-        f"\nWanted: check/bare at least {WANTED_RATIO}, p99 under {WANTED_P99_MS:g} ms at 64 connections"
-        " and 10 000 tokens, memory under 200 MB at 100 000 tokens.\n"
+        f"\nWanted: check/bare at least {WANTED_RATIO}, with metrics and traces at least "
+        f"{WANTED_TELEMETRY_RATIO} of without, p99 under {WANTED_P99_MS:g} ms at 64 connections "
+        "and 10 000 tokens, memory under 200 MB at 100 000 tokens.\n"
     )
 
 
-def report(rows: list[Row], options: argparse.Namespace) -> dict[str, Any]:
+def report(rows: list[Row], options: argparse.Namespace, spans: int) -> dict[str, Any]:
     """Return everything as plain data."""
     return {
         **described(),
         "connections": options.connections,
+        "spans": spans,
         "rows": [asdict(row) for row in rows],
     }
 
@@ -171,14 +225,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one measurement")
     parser.add_argument("--connections", type=int, default=64)
     options = parser.parse_args()
-    rows = []
-    for tokens in options.tokens:
-        sys.stderr.write(f"measuring with {tokens} tokens\n")
-        rows.append(measure(tokens, options.rounds, options.connections, options.seconds))
+    load_of = (options.rounds, options.connections, options.seconds)
+    with grpc_collector() as collector:
+        rows = measure(options.tokens, *load_of, collector)
+    spans = len(collector.spans)
+    if not spans:
+        raise SystemExit("No span arrived, so what traces cost was not measured.")
     write_table(rows, sys.stdout)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(report(rows, options), indent=2) + "\n")
+        options.json.write_text(json.dumps(report(rows, options, spans), indent=2) + "\n")
 
 
 if __name__ == "__main__":

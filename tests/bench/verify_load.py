@@ -1,8 +1,10 @@
 """A load generator for ``verify_bench.py``: closed loop, keep-alive, as little Python as possible.
 
 Each connection has one request in flight. Requests are made before the clock starts and look like
-Traefik's, each with a token of its own, so that look-ups do not hit one warm entry. One line of JSON on
-stdout gives requests per second and latency percentiles; any answer but 200 is an error.
+Traefik's, each with a token of its own, so that look-ups do not hit one warm entry; with ``--traced`` they
+look like those of a Traefik that keeps every trace. One line of JSON on stdout gives requests per second,
+latency percentiles and the share of a core that this program used itself: near one, it may be what is
+measured. Any answer but 200 is an error.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import itertools
 import json
 import os
 import random
+import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -31,8 +34,14 @@ OK = b"HTTP/1.1 200 "
 END = b"\r\n\r\n"
 
 
-def request_of(token: str, slug: str) -> bytes:
-    """Return a ForwardAuth request with the headers that Traefik 3.7 sends for an OpenAI client's."""
+def request_of(token: str, slug: str, more: str = "") -> bytes:
+    """Return a ForwardAuth request with the headers that Traefik 3.7 sends for an OpenAI client's.
+
+    Args:
+        token: The client's key.
+        slug: The instance that it asks.
+        more: Lines of further headers.
+    """
     return (
         "GET /auth/verify HTTP/1.1\r\n"
         "Host: 127.0.0.1:8090\r\n"
@@ -49,13 +58,21 @@ def request_of(token: str, slug: str) -> bytes:
         "X-Forwarded-Server: edge-0\r\n"
         f"X-Forwarded-Uri: /llm/{slug}/v1/chat/completions\r\n"
         "X-Real-Ip: 192.0.2.7\r\n"
-        "\r\n"
+        f"{more}\r\n"
     ).encode()
 
 
-def requests(count: int) -> list[bytes]:
+def traceparent(number: int) -> str:
+    """Return the header of a trace that is kept, as a line."""
+    return f"Traceparent: 00-{number:032x}-{number:016x}-01\r\n"
+
+
+def requests(count: int, *, traced: bool) -> list[bytes]:
     """Return requests with tokens drawn from ``count`` ones."""
-    known = [request_of(token.reveal(), slug_of(uid)) for token, uid in tokens(count)]
+    known = [
+        request_of(token.reveal(), slug_of(uid), traceparent(number) if traced else "")
+        for number, (token, uid) in enumerate(tokens(count), start=1)
+    ]
     chosen = random.Random(0).choices(known, k=PREPARED)  # noqa: S311 - repeatable, not secret
     return list(map(bytes, chosen))
 
@@ -88,22 +105,28 @@ class Connection(asyncio.Protocol):
         self.transport.write(next(self._supply))
 
 
-async def run(
-    server: int, port: int, count: int, connections: int, seconds: float
-) -> dict[str, float]:
+def own_cpu_seconds() -> float:
+    """Return the processor time that this program has used."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+async def run(arguments: argparse.Namespace) -> dict[str, float]:
     """Load a server and return figures."""
-    supply = itertools.cycle(requests(count))
+    server, port, seconds = arguments.server, arguments.port, arguments.seconds
+    supply = itertools.cycle(requests(arguments.tokens, traced=arguments.traced))
     latencies: list[float] = []
     loop = asyncio.get_running_loop()
     clients = [
         (await loop.create_connection(lambda: Connection(supply, latencies), "127.0.0.1", port))[1]
-        for _ in range(connections)
+        for _ in range(arguments.connections)
     ]
     await asyncio.sleep(seconds / 10)  # Warm up.
     latencies.clear()
-    spent, started = cpu_seconds(server), time.perf_counter()
+    own, spent, started = own_cpu_seconds(), cpu_seconds(server), time.perf_counter()
     await asyncio.sleep(seconds)
     elapsed, spent = time.perf_counter() - started, cpu_seconds(server) - spent
+    own = own_cpu_seconds() - own
     taken = sorted(latencies)
     for client in clients:
         client.transport.abort()
@@ -112,6 +135,7 @@ async def run(
         "cpu": spent / len(taken) * 1e6,
         "p50": taken[len(taken) // 2] * 1000,
         "p99": taken[len(taken) * 99 // 100] * 1000,
+        "generator": own / elapsed,
         "errors": sum(client.errors for client in clients),
     }
 
@@ -125,18 +149,11 @@ def main() -> None:
     parser.add_argument("--core", type=int, required=True)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--traced", action="store_true", help="send headers of kept traces")
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {arguments.core})
-    figures = uvloop.run(
-        run(
-            arguments.server,
-            arguments.port,
-            arguments.tokens,
-            arguments.connections,
-            arguments.seconds,
-        )
-    )
+    figures = uvloop.run(run(arguments))
     sys.stdout.write(json.dumps(figures) + "\n")
 
 

@@ -1,9 +1,10 @@
-"""The servers that ``verify_bench.py`` measures: one process, one port, one of three applications.
+"""The servers that ``verify_bench.py`` measures: one process, one port, one of several applications.
 
 ``check`` is the authserver's own application on its own server, with an index that is filled directly;
-``bare`` is the same server giving the same answer without a check, ``empty`` the same without our headers;
-``fastapi`` is a plain FastAPI route with the same check. One line of JSON on stdout says that the server
-listens and how much memory the process took at most.
+``uncounted`` the same without metrics, ``traced`` the same with traces that go to the collector which the
+environment names; ``bare`` is the same server giving the same answer without a check, ``empty`` the same
+without our headers; ``fastapi`` is a plain FastAPI route with the same check. One line of JSON on stdout
+says that the server listens and how much memory the process took at most.
 """
 
 import argparse
@@ -14,30 +15,37 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import fastapi
 import uvloop
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
+
+from bench_meter import NoMeter
 from privatellm.backend_keys import PlatformKey
 from privatellm.names import slug_of
 from privatellm.telemetry.logs import LogFormat, configure_logging
+from privatellm.telemetry.tracing import SpanSink, open_sink
 from privatellm.tokens import Token
 from privatellm.verifiers import Verifier, hash_profile
 from privatellm_authserver import clocks
 from privatellm_authserver.answers import ANSWERS, NO_BODY, Message, start_of
 from privatellm_authserver.asgi import Receive, Scope, Send, VerifyApp
-from privatellm_authserver.audit import AuditLog
 from privatellm_authserver.clocks import Moment
 from privatellm_authserver.decision import verify
 from privatellm_authserver.headers import FactReader
 from privatellm_authserver.index import Allowed, EntryReader, TokenIndex
 from privatellm_authserver.metrics import Meter
 from privatellm_authserver.serving import listen, make_server
+from privatellm_authserver.settings import Settings
+from privatellm_authserver.worker import build_app
 
+MODES = ("check", "uncounted", "traced", "bare", "empty", "fastapi")
 PUBLIC_HOST = "llm.example.com"
 KEYS_PER_INSTANCE = 10
 CONFIRM_SECONDS = 5.0
@@ -74,9 +82,17 @@ def filled_index(count: int) -> TokenIndex:
     return index
 
 
-def check_app(index: TokenIndex) -> VerifyApp:
-    """Return the authserver's application."""
-    return VerifyApp(FactReader(PUBLIC_HOST), index, Meter(), AuditLog())
+def check_app(index: TokenIndex, meter: Meter, spans: SpanSink | None = None) -> VerifyApp:
+    """Return the authserver's application as a worker builds it."""
+    settings = Settings(public_host=PUBLIC_HOST, platform_key_file=Path("/not/read/here"))
+    return build_app(settings, index, meter, spans)
+
+
+def traced_app(index: TokenIndex) -> VerifyApp:
+    """Return the authserver's application with a real sink of spans."""
+    spans = open_sink("private-llm-authserver", os.environ)
+    assert spans is not None, "the environment names no collector"
+    return check_app(index, Meter(), spans)
 
 
 def bare_app(start: Message) -> Any:
@@ -115,13 +131,15 @@ def application(mode: str, index: TokenIndex) -> Any:
     entry = index.find(token.key_id.encode())
     assert entry.instance.uid == uid
     start = start_of(entry)
-    if mode == "check":
-        return check_app(index)
-    if mode == "bare":
-        return bare_app(start)
-    if mode == "empty":
-        return bare_app(start | {"headers": start["headers"][:1]})
-    return fastapi_app(index)
+    makers: dict[str, Callable[[], Any]] = {
+        "check": lambda: check_app(index, Meter()),
+        "uncounted": lambda: check_app(index, NoMeter()),
+        "traced": lambda: traced_app(index),
+        "bare": lambda: bare_app(start),
+        "empty": lambda: bare_app(start | {"headers": start["headers"][:1]}),
+        "fastapi": lambda: fastapi_app(index),
+    }
+    return makers[mode]()
 
 
 async def serve(mode: str, count: int) -> None:
@@ -140,7 +158,7 @@ async def serve(mode: str, count: int) -> None:
 def main() -> None:
     """Serve one mode on one core."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mode", choices=["check", "bare", "empty", "fastapi"], required=True)
+    parser.add_argument("--mode", choices=MODES, required=True)
     parser.add_argument("--tokens", type=int, required=True)
     parser.add_argument("--core", type=int, required=True)
     arguments = parser.parse_args()

@@ -43,13 +43,19 @@ IDLE = {"seconds": 60.0, "changed": 0, "requests": {}}
 FIGURES: dict[str, dict[str, Any]] = {
     "verify.json": {
         "connections": 64,
+        "spans": 2000,
         "rows": [
             {
                 "tokens": count,
                 "ratio": 0.9,
                 "cpu_ratio": 0.9,
+                "growth": 1.0,
                 "fastapi_ratio": 2.0,
+                "counted_ratio": 0.98,
+                "traced_ratio": 0.96,
                 "rps": {"check": 9.0, "bare": 10.0, "fastapi": 4.0},
+                "cpu_us": {"uncounted": 27.0, "check": 27.5, "traced": 28.0},
+                "generator": {"check": 0.7, "bare": 0.94},
                 "memory_mb": 70,
                 "p99_ms": {"check": 2.0, "bare": 1.0},
             }
@@ -83,9 +89,10 @@ FIGURES: dict[str, dict[str, Any]] = {
         ],
     },
     "revocation.json": {
+        "poll_ms": 2,
         "rows": [
             {"way": "verifier", "keys": 9, "per_second": 50, "allowed_after_refusal": 0} | DELAYS
-        ]
+        ],
     },
     "tracing.json": {"rows": [{"mode": "off", "us": 4.0, "added_us": 0.2, "ratio": 1.05}]},
     "near-miss.json": {
@@ -169,6 +176,13 @@ def test_ratios_come_first_and_count_what_a_proxy_adds() -> None:
     text, _ = page(everything())
 
     assert "| answer | 1 | 30 | 10 | 1.0 | 30.0 |" in text
+
+
+def test_where_the_generator_was_at_its_limit_the_page_says_so() -> None:
+    """What it could not load more is no measure of what was loaded."""
+    text, _ = page(everything())
+
+    assert "| 0.70 | 0.94, a bound |" in text
 
 
 def test_a_bench_that_was_not_run_has_no_section() -> None:
