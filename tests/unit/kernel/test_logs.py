@@ -137,6 +137,21 @@ def test_a_line_of_json_can_be_read_back(capsys: pytest.CaptureFixture[str]) -> 
     assert ours["timestamp"].endswith("Z")
 
 
+def test_a_line_on_a_terminal_is_read_without_a_tool(capsys: pytest.CaptureFixture[str]) -> None:
+    """When, how bad, what, and about which object, in one line and without JSON."""
+    configure_logging(LogFormat.CONSOLE, "info")
+
+    structlog.get_logger("ours").info("pass changed", object="LLMInstance acme/chat", seconds=0.2)
+
+    [line] = capsys.readouterr().err.splitlines()
+    moment, rest = line.split(" ", 1)
+    assert moment.endswith("Z")
+    assert rest.split() == ["[info", "]", "pass", "changed", *rest.split()[4:]]
+    assert "object='LLMInstance acme/chat'" in rest
+    assert "seconds=0.2" in rest
+    assert "{" not in line
+
+
 def test_lines_below_the_level_are_not_written(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging(LogFormat.JSON, "warning")
 

@@ -172,6 +172,7 @@ async def test_a_ready_server_is_asked_with_its_backend_key(server: list[str]) -
     assert server == [f"Bearer {PLATFORM_KEY.backend_key(UID)}"]
     found = shown(scraper)
     assert found[series("private_llm_model_generated_tokens_total", WHO)] == 50
+    assert found[series("private_llm_model_requests_processing", WHO)] == 1
     assert found[series("private_llm_model_requests_deferred", WHO)] == 3
     assert found[series("private_llm_model_servers_scraped", WHO)] == 1
     assert found[series("private_llm_model_scrapes_total", {"result": "success"})] == 1
