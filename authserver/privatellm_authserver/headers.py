@@ -7,14 +7,13 @@ request is refused. ``X-Forwarded-Prefix``, ``-Port``, ``-Proto`` and ``-For`` d
 is cut off unread: a key in it is never looked at.
 """
 
-import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from typing_extensions import override
 
-from privatellm.errors import InvalidInputError
+from privatellm.public_host import PublicHost
 from privatellm_authserver.bearer import read_bearer
 
 Header = tuple[bytes, bytes]
@@ -54,9 +53,7 @@ _FOLD: Final = bytes(
 )
 """What careless readers do to a header's name, as a translation table."""
 
-_HOST: Final = re.compile(r"([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
 _DEFAULT_PORTS: Final = (80, 443)
-_HIGHEST_PORT: Final = 65535
 
 
 class RequestFacts(NamedTuple):
@@ -142,19 +139,9 @@ def hosts_of(public_host: str) -> frozenset[bytes]:
     Raises:
         InvalidInputError: when it is neither.
     """
-    host, port = _host_and_port(public_host)
-    named = host.encode()
+    host = PublicHost.parse(public_host)
+    named, port = host.name.encode(), host.port
     if port is None:
         return frozenset({named, *(b"%s:%d" % (named, default) for default in _DEFAULT_PORTS)})
     with_port = b"%s:%d" % (named, port)
     return frozenset({with_port, named}) if port in _DEFAULT_PORTS else frozenset({with_port})
-
-
-def _host_and_port(public_host: str) -> tuple[str, int | None]:
-    match = _HOST.fullmatch(public_host.lower())
-    host, port = match.groups() if match else ("", None)
-    if not host or int(port or 0) > _HIGHEST_PORT:
-        raise InvalidInputError(
-            f"The public host is a host name or address, with a port if need be; got {public_host!r}."
-        )
-    return host, int(port) if port else None

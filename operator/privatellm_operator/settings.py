@@ -10,7 +10,6 @@ import ssl
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -25,6 +24,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from privatellm.errors import InvalidInputError
+from privatellm.public_host import PublicHost
 from privatellm.telemetry.logs import LogFormat
 
 PREFIX = "PRIVATE_LLM_"
@@ -41,12 +41,17 @@ Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 """A list that the environment carries with commas between its words."""
 
 
+def _public_host(text: str) -> str:
+    PublicHost.parse(text)
+    return text
+
+
 class PublicSettings(BaseSettings):
     """Where customers find the edge."""
 
     model_config = SettingsConfigDict(env_prefix="PUBLIC_", frozen=True)
 
-    host: str = "localhost"
+    host: Annotated[str, AfterValidator(_public_host)] = "localhost"
     """``host`` or ``host:port`` in the URLs that customers get."""
 
     scheme: Literal["http", "https"] = "https"
@@ -55,11 +60,11 @@ class PublicSettings(BaseSettings):
     @property
     def rule_host(self) -> str | None:
         """The host an Ingress rule may carry: without port, and none for an IP address."""
-        host = urlsplit(f"//{self.host}").hostname or ""
+        name = PublicHost.parse(self.host).name
         try:
-            ipaddress.ip_address(host)
+            ipaddress.ip_address(name.strip("[]"))
         except ValueError:
-            return host or None
+            return name
         return None
 
 
