@@ -27,6 +27,7 @@ from privatellm.verifiers import Digest, Verifier
 from privatellm_operator.reconcile.matching import matches
 from privatellm_operator.render.children import build_all
 from privatellm_operator.render.instance import InstanceFacts
+from privatellm_operator.render.middlewares import build_all as build_middlewares
 from privatellm_operator.settings import Settings
 
 
@@ -48,6 +49,10 @@ class Trouble(StrEnum):
     PROCESS_ORPHANED = "a process has no pod"
     POD_IDLE = "a pod that says it runs has no process"
     POD_ORPHANED = "a pod has no owner"
+    DIRECTORY_ORPHANED = "a directory on the node has no pod"
+    MIDDLEWARE_MISSING = "a middleware is missing"
+    MIDDLEWARE_DIFFERS = "a middleware is not as rendered"
+    MIDDLEWARE_ORPHANED = "a middleware is nobody's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +102,13 @@ class Snapshot:
         requests: Every APITokenRequest.
         models: Every LLMModel.
         children: Everything that the operator manages in customers' namespaces.
+        middlewares: Every one that the operator manages, in its own namespace.
         verifiers: Every Secret of the token namespace.
         secrets: Every Secret, customers' among them.
         owners: UIDs of everything that may own a pod.
         pods: Every pod.
         pods_with_processes: UIDs of the pods that processes of this machine were started for.
+        pod_directories: UIDs of the pods that have a directory on the node.
         answers: What the edge said of every key that is known.
     """
 
@@ -113,11 +120,13 @@ class Snapshot:
     requests: tuple[Manifest, ...] = ()
     models: tuple[Manifest, ...] = ()
     children: tuple[Manifest, ...] = ()
+    middlewares: tuple[Manifest, ...] = ()
     verifiers: tuple[Manifest, ...] = field(default=(), repr=False)
     secrets: tuple[Manifest, ...] = field(default=(), repr=False)
     owners: frozenset[str] = frozenset()
     pods: tuple[Manifest, ...] = ()
     pods_with_processes: frozenset[str] = frozenset()
+    pod_directories: frozenset[str] = frozenset()
     answers: tuple[Answer, ...] = ()
 
     @cached_property
@@ -272,6 +281,27 @@ def processes_have_pods(snapshot: Snapshot) -> Iterator[Finding]:
             yield Finding(Trouble.POD_ORPHANED, name_of(pod))
 
 
+def directories_have_pods(snapshot: Snapshot) -> Iterator[Finding]:
+    """What a pod had on the node went with it: keys that were mounted, weights that were half fetched."""
+    pods = {each["metadata"]["uid"] for each in snapshot.pods}
+    for uid in sorted(snapshot.pod_directories - pods):
+        yield Finding(Trouble.DIRECTORY_ORPHANED, uid)
+
+
+def middlewares_as_rendered(snapshot: Snapshot) -> Iterator[Finding]:
+    """What stands before every model is there and as the settings say, and nothing else is."""
+    live = {name_of(each): each for each in snapshot.middlewares}
+    models = snapshot.models_by_name.values()
+    wanted = {name_of(each): each for each in build_middlewares(snapshot.settings, models)}
+    for name, manifest in wanted.items():
+        if name not in live:
+            yield Finding(Trouble.MIDDLEWARE_MISSING, name)
+        elif not matches(live[name], manifest):
+            yield Finding(Trouble.MIDDLEWARE_DIFFERS, name)
+    for name in sorted(live.keys() - wanted):
+        yield Finding(Trouble.MIDDLEWARE_ORPHANED, name)
+
+
 CHECKS = (
     lost_orders,
     stuck,
@@ -282,6 +312,8 @@ CHECKS = (
     orphaned_verifiers,
     keys_open_what_they_should,
     processes_have_pods,
+    directories_have_pods,
+    middlewares_as_rendered,
 )
 
 

@@ -68,11 +68,13 @@ async def gather(
         requests=requests,
         models=models,
         children=await _children(client),
+        middlewares=_in(await _items(client, kinds.MIDDLEWARE, OURS), SYSTEM_NAMESPACE),
         verifiers=_in(secrets, TOKEN_NAMESPACE),
         secrets=secrets,
         owners=owners,
         pods=pods,
         pods_with_processes=frozenset(process.pod_uid for process in parts.processes()),
+        pod_directories=parts.pod_directories(),
         answers=await _answers(customers, others, _authservers(pods), settings.public.host),
     )
 

@@ -55,6 +55,10 @@ class Parts:
         """Return every process that the host node, or one before it, has started for a pod."""
         return tuple(_processes(self.paths.node))
 
+    def pod_directories(self) -> frozenset[str]:
+        """Return the UIDs of the pods that have a directory on the node."""
+        return frozenset(directory.name for directory in (self.paths.node / "pods").iterdir())
+
     def leaders(self, pod_prefix: str, container: str = "main") -> tuple[Process, ...]:
         """Return the first process of each such container, by pods whose names begin so."""
         node = self.component(HOST_NODE)

@@ -23,6 +23,7 @@ from privatellm.tokens import Token
 from privatellm.verifiers import Verifier, hash_profile
 from privatellm_operator.render.children import build_all
 from privatellm_operator.render.instance import InstanceFacts
+from privatellm_operator.render.middlewares import build_all as build_middlewares
 
 PLATFORM_KEY = PlatformKey.of("a platform key of the tests, long enough")
 TOKENS = "private-llm-tokens"
@@ -129,11 +130,13 @@ WELL = Snapshot(
     requests=(request(),),
     models=(model_manifest(),),
     children=children(),
+    middlewares=build_middlewares(SETTINGS, ()),
     verifiers=(verifier(TOKEN),),
     secrets=(secret(TOKEN.reveal()),),
     owners=frozenset({REPLICA_SET_UID}),
     pods=(pod(),),
     pods_with_processes=frozenset({POD_UID}),
+    pod_directories=frozenset({POD_UID}),
     answers=(LIVE, DEAD),
 )
 
@@ -166,6 +169,17 @@ def with_verifiers(*verifiers: Manifest) -> Plant:
 def with_secret(*secrets: Manifest) -> Plant:
     """Plant other customers' Secrets."""
     return lambda world: replace(world, secrets=secrets)
+
+
+def with_middleware(name: str, *path: str, to: Any) -> Plant:
+    """Plant something into a middleware."""
+    return lambda world: replace(
+        world,
+        middlewares=tuple(
+            changed(each, *path, to=to) if each["metadata"]["name"] == name else each
+            for each in world.middlewares
+        ),
+    )
 
 
 STRANGER = changed(
@@ -285,6 +299,24 @@ PLANTED: dict[str, tuple[Plant, set[Trouble]]] = {
     "a pod whose owner is gone": (
         lambda world: replace(world, pods=(pod(owner="uid-gone"),)),
         {Trouble.POD_ORPHANED},
+    ),
+    "a directory that a pod left behind": (
+        lambda world: replace(world, pod_directories=frozenset({POD_UID, "uid-gone"})),
+        {Trouble.DIRECTORY_ORPHANED},
+    ),
+    "a middleware that is missing": (
+        lambda world: replace(world, middlewares=world.middlewares[1:]),
+        {Trouble.MIDDLEWARE_MISSING},
+    ),
+    "a check that is asked elsewhere": (
+        with_middleware(
+            "private-llm-auth", *("spec", "forwardAuth", "address"), to="http://elsewhere"
+        ),
+        {Trouble.MIDDLEWARE_DIFFERS},
+    ),
+    "the chain of a model that is gone": (
+        with_middleware("private-llm-strip", "metadata", "name", to="private-llm-old"),
+        {Trouble.MIDDLEWARE_ORPHANED, Trouble.MIDDLEWARE_MISSING},
     ),
 }
 
