@@ -37,6 +37,7 @@ def pytest_terminal_summary(
     """Print the report."""
     report = config.stash[_REPORT]
     if report.rows:
+        report.write()
         terminalreporter.section("faults")
         for line in report.lines():
             terminalreporter.line(line)

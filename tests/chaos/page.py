@@ -15,7 +15,7 @@ HEAD = """# What happens when a part dies
 
 What `make chaos` measured on the machine and the day named below. Each fault hits the embedded
 environment, with the real parts, while customers ask the model through the edge and others order and end
-keys. An audit follows each fault.
+keys and instances. An audit follows each fault. The whole run took {minutes:.0f} minutes.
 
 * **lasted**: seconds from the beginning of the fault until what was broken was whole; nothing for a
   kill, which is over at once.
@@ -24,9 +24,13 @@ keys. An audit follows each fault.
 * **answered again**: seconds from the fault's end to the last such answer.
 * **new key**: seconds from the fault's end until a key that was ordered then opened its instance.
 * **audit**: seconds that the audit waited until nothing was wrong with any object, key, process or pod.
+* **ended keys**: keys whose verifier was removed, or that expired, from the fault on; and how many seconds
+  after that one of them was last let in, where one was. It may be 60 s where the ForwardAuth service is cut
+  off, 10 s where its watch breaks, 3 s elsewhere, and nothing from the moment in which everybody lets in a
+  key that was ordered later.
 
-Requests with keys that must not open anything (revoked, deleted, expired, another instance's, forged)
-went through every fault, too. {allowed} of {dead} were let in.
+Requests with keys that must not open anything (revoked, deleted, expired, another instance's, forged, and
+those that ended meanwhile) went through every fault, too. {allowed} of {dead} were let in later than that.
 """
 
 TAIL = """
@@ -36,8 +40,8 @@ Every order that the API server acknowledged is there, and nothing is stuck in i
 is as its order says. Statuses are true. Each request has one verifier and its Secret the key that fits,
 or none of both when it has ended. Every live key is accepted and every dead one refused, by the edge and
 by each ForwardAuth service. No verifier is without its request, no child and no pod without its owner,
-no process without its pod. `tests/unit/chaos/test_audit.py` plants each of these troubles and sees that
-it is found.
+no process and no directory on the node without its pod. The shared middlewares are as the settings say.
+`tests/unit/chaos/test_audit.py` plants each of these troubles and sees that it is found.
 
 ## What is not played
 
@@ -45,7 +49,8 @@ The machine's own clock is not set: operator and ForwardAuth service read a cloc
 the programs that are not ours keep the right time. There is one etcd, one API server, one Traefik and
 one node here, so what several of them would hide is in the figures. [When the API server is
 lost](../explanation/losing-the-api-server.md) says what happens when it stays away for longer than a
-minute.
+minute. That a model server which hangs for ten minutes is [ended by its
+probe](../adr/0077-a-server-that-hangs-is-ended.md) is not waited for.
 """
 
 
@@ -54,10 +59,14 @@ def page(figures: Figures) -> str:
     rows = figures["faults"]
     dead = sum(row["dead_requests"] for row in rows)
     allowed = sum(row["wrong_allows"] for row in rows)
-    head = HEAD.format(allowed=allowed or "None", dead=f"{dead:,}".replace(",", " "))
+    head = HEAD.format(
+        minutes=figures["seconds"] / 60,
+        allowed=allowed or "None",
+        dead=f"{dead:,}".replace(",", " "),
+    )
     table = [
-        "| fault | lasted | refused | answered again | new key | audit | and |",
-        "|---" * 7 + "|",
+        "| fault | lasted | refused | answered again | new key | audit | ended keys | and |",
+        "|---" * 8 + "|",
     ]
     return "\n".join([head, *table, *map(_line, rows), "", _machine(figures), TAIL])
 
@@ -72,6 +81,7 @@ def _line(row: Figures) -> str:
         f"{row['answered_after']:.1f} s" if refused else "",
         f"{row['ordered_after']:.1f} s",
         f"{row['audited_after']:.1f} s",
+        str(row["ended_keys"]) + (f" ({row['outlived']:.1f} s)" if row["outlived"] else ""),
         "; ".join(_figure(what, value) for what, value in row["figures"].items()),
     )
     return f"| {' | '.join(cells)} |"

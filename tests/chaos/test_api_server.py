@@ -3,17 +3,15 @@
 import os
 import signal
 import ssl
+import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import httpx
 import pytest
 
-from chaos_customers import QUIET
-from chaos_fault import Stage
+from chaos_customers import QUIET, Key
+from chaos_fault import BY_STALENESS, BY_WATCH, Stage
 from chaos_parts import AUTHSERVER, OPERATOR, Parts
 from chaos_wiring import Relayed, plan_of, relayed
 from customer import token_request, until_phase
@@ -36,6 +34,10 @@ GRACE_SECONDS = 30.0
 DELAY_SECONDS = 0.4
 """Of every piece of data in each direction: a request takes about a second, a new connection two."""
 
+CUT_SECONDS = 10.0
+TRIES = 3
+"""So often at least the ForwardAuth service tries to reach the API server while it is cut off."""
+
 STORM_SECONDS = 12.0
 FLOW = "flowcontrol.apiserver.k8s.io"
 FLOW_SCHEMA = Kind(FLOW, "v1", "FlowSchema", "flowschemas", namespaced=False)
@@ -45,11 +47,18 @@ PRIORITY_LEVEL = Kind(
 STORM = "chaos-storm"
 
 
-@pytest.fixture
-async def behind_relay(parts: Parts, tmp_path: Path) -> AsyncIterator[Relayed]:
-    """All clients reach the API server through a relay of ours."""
-    async with relayed(parts, tmp_path) as found:
+@pytest.fixture(scope="module")
+def relayed_clients(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Relayed]:
+    """All clients reach the API server through a relay of ours, for all tests."""
+    with relayed(parts, tmp_path_factory.mktemp("relay")) as found:
         yield found
+
+
+@pytest.fixture
+def behind_relay(relayed_clients: Relayed) -> Iterator[Relayed]:
+    """The same; it passes everything on afterwards."""
+    yield relayed_clients
+    relayed_clients.relay.heal()
 
 
 @pytest.fixture
@@ -61,7 +70,9 @@ async def direct(behind_relay: Relayed) -> AsyncIterator[KubeClient]:
 
 async def test_an_api_server_that_restarts_costs_nobody_an_answer(stage: Stage) -> None:
     """As a kubelet does it: told to stop, killed half a minute later, because open watches keep it busy."""
-    async with stage.fault("kube-apiserver: restart, SIGTERM and SIGKILL after 30 s") as fault:
+    async with stage.fault(
+        "kube-apiserver: restart, SIGTERM and SIGKILL after 30 s", bound=BY_WATCH
+    ) as fault:
         fault.begins()
         before = stage.parts.hit("kube-apiserver", signal.SIGTERM)
 
@@ -81,41 +92,52 @@ async def test_watches_that_are_cut_miss_nothing(
     stage: Stage, behind_relay: Relayed, direct: KubeClient
 ) -> None:
     """A key that was ended and a child that was deleted meanwhile are noticed when the watches are back."""
-    async with _forgotten_key(stage) as verifier:
-        async with stage.fault("every watch cut, with changes meanwhile") as fault:
-            fault.begins()
-            behind_relay.relay.part()
-            await _change(stage, direct, verifier)
-            behind_relay.relay.heal()
-            fault.is_over()
-        assert fault.seen().refused == {}
+    async with stage.fault("every watch cut, with changes meanwhile", bound=BY_STALENESS) as fault:
+        key, failures = await stage.order_key(fault, "forgotten"), await _watch_failures(direct)
+        fault.begins()
+        behind_relay.relay.part()
+        await _change(stage, direct, key)
+
+        async def tried_often() -> bool:
+            return await _watch_failures(direct) >= failures + TRIES and fault.age > CUT_SECONDS
+
+        await eventually(tried_often, within=60, what="a feed that has tried several times")
+        fault.figures["attempts of the ForwardAuth service meanwhile (number)"] = (
+            await _watch_failures(direct) - failures
+        )
+        behind_relay.relay.heal()
+        fault.is_over()
+    assert fault.seen().refused == {}
+    # Nobody could know better while it lasted, or nothing was cut.
+    assert fault.seen().outlived > CUT_SECONDS / 2
 
 
 async def test_watches_that_are_too_old_begin_with_a_new_list(
     stage: Stage, behind_relay: Relayed, direct: KubeClient
 ) -> None:
     """Etcd is compacted while they are cut off and both servers restart: 410, and nothing is missed."""
-    async with _forgotten_key(stage) as verifier:
-        async with stage.fault("etcd compacted and restarted behind cut watches") as fault:
-            relists = await _relists(direct)
-            fault.begins()
-            behind_relay.relay.part()
-            await _change(stage, direct, verifier)
-            _compact(stage.parts.paths)
-            for part in ("etcd", "kube-apiserver"):
-                stage.parts.hit(part)
-            await _until_answering(direct)
-            behind_relay.relay.heal()
-            fault.is_over()
-        assert fault.seen().refused == {}
-        assert await _relists(direct) > relists
+    async with stage.fault(
+        "etcd compacted and restarted behind cut watches", bound=BY_STALENESS
+    ) as fault:
+        key, relists = await stage.order_key(fault, "forgotten"), await _relists(direct)
+        fault.begins()
+        behind_relay.relay.part()
+        await _change(stage, direct, key)
+        _compact(stage.parts.paths)
+        for part in ("etcd", "kube-apiserver"):
+            stage.parts.hit(part)
+        await _until_answering(direct)
+        behind_relay.relay.heal()
+        fault.is_over()
+    assert fault.seen().refused == {}
+    assert await _relists(direct) > relists
 
 
 async def test_a_slow_api_server_delays_orders_and_no_answer(
     stage: Stage, behind_relay: Relayed, direct: KubeClient
 ) -> None:
     """Each request takes a second; an order has its key all the same while that lasts."""
-    async with stage.fault("API server slow: 0.4 s each way") as fault:
+    async with stage.fault("API server slow: 0.4 s each way", bound=BY_WATCH) as fault:
         fault.begins()
         behind_relay.relay.delay(DELAY_SECONDS)
         fault.churn.adopt("slow-order")
@@ -133,10 +155,13 @@ async def test_a_network_that_swallows_everything_is_noticed_in_time(
     stage: Stage, behind_relay: Relayed, direct: KubeClient
 ) -> None:
     """No connection breaks and nothing arrives: the watch's own deadline tells, before keys grow stale."""
-    async with stage.fault("network to the API server swallows everything") as fault:
-        failures = await _watch_failures(direct)
+    async with stage.fault(
+        "network to the API server swallows everything", bound=BY_STALENESS
+    ) as fault:
+        key, failures = await stage.order_key(fault, "forgotten"), await _watch_failures(direct)
         fault.begins()
         behind_relay.relay.swallow()
+        await _change(stage, direct, key)
 
         async def noticed() -> bool:
             return await _watch_failures(direct) > failures
@@ -150,7 +175,9 @@ async def test_a_network_that_swallows_everything_is_noticed_in_time(
 
 async def test_a_storm_of_429_is_waited_out(stage: Stage) -> None:
     """The API server itself refuses all requests of operator and ForwardAuth service, and then does not."""
-    async with stage.fault("429 for every request of operator and check") as fault:
+    async with stage.fault(
+        "429 for every request of operator and check", bound=BY_STALENESS
+    ) as fault:
         storm = ((PRIORITY_LEVEL, _no_seats()), (FLOW_SCHEMA, _everything_of_ours()))
         fault.begins()
         for kind, manifest in storm:
@@ -169,22 +196,11 @@ async def test_a_storm_of_429_is_waited_out(stage: Stage) -> None:
     assert fault.seen().refused == {}
 
 
-@asynccontextmanager
-async def _forgotten_key(stage: Stage) -> AsyncIterator[str]:
-    """Have a key that is ended behind everybody's back, and yield the name of its verifier."""
-    client, namespace = stage.client, stage.customers.namespace
-    name = f"forgotten-{token_hex(3)}"
-    await client.create(kinds.API_TOKEN_REQUEST, token_request(namespace, name, QUIET))
-    ready = await until_phase(client, kinds.API_TOKEN_REQUEST, namespace, name, "Ready")
-    yield f"v-{ready['status']['keyID']}"
-    await client.delete(kinds.API_TOKEN_REQUEST, name, namespace)
-
-
-async def _change(stage: Stage, direct: KubeClient, verifier: str) -> None:
+async def _change(stage: Stage, direct: KubeClient, key: Key) -> None:
     """End a key and delete a child while nobody can see it."""
-    namespace = stage.customers.namespace
-    await direct.delete(kinds.SERVICE, child_name(QUIET), namespace)
-    await direct.delete(kinds.SECRET, verifier, TOKEN_NAMESPACE)
+    await direct.delete(kinds.SERVICE, child_name(QUIET), stage.customers.namespace)
+    await direct.delete(kinds.SECRET, key.verifier, TOKEN_NAMESPACE)
+    stage.customers.ended.append(key.ended(time.monotonic()))
 
 
 async def _until_answering(client: KubeClient) -> None:
@@ -206,8 +222,10 @@ def _compact(paths: StatePaths) -> None:
     url = f"https://127.0.0.1:{plan_of(paths).etcd}/v3/kv"
     with httpx.Client(verify=context, trust_env=False) as http:
         found = http.post(f"{url}/range", json={"key": "AA=="}).raise_for_status().json()
-        body = {"revision": found["header"]["revision"], "physical": True}
-        http.post(f"{url}/compaction", json=body).raise_for_status()
+        now = int(found["header"]["revision"])
+        http.post(f"{url}/compaction", json={"revision": now, "physical": True}).raise_for_status()
+        before = http.post(f"{url}/range", json={"key": "AA==", "revision": now - 1})
+    assert "required revision has been compacted" in before.text
 
 
 async def _relists(client: KubeClient) -> float:

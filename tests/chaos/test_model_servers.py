@@ -2,8 +2,7 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -23,12 +22,12 @@ TOO_SMALL = 64 * MEBIBYTE
 UNREADY_SECONDS = 120.0
 
 
-@pytest.fixture
-async def disk(parts: Parts, tmp_path: Path) -> AsyncIterator[Disk]:
+@pytest.fixture(scope="module")
+def disk(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
     """The disk for weights."""
     if not can_mount():
         pytest.skip("a small disk needs a mount namespace, which this machine does not let us make")
-    async with small_disk(parts, tmp_path) as found:
+    with small_disk(parts, tmp_path_factory.mktemp("disk")) as found:
         yield found
 
 

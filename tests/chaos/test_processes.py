@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from chaos_fault import Fault, Stage
+from chaos_fault import BY_EVENT, BY_WATCH, Fault, Stage
 from chaos_parts import AUTHSERVER, HOST_NODE, MODEL_SERVER, OPERATOR
 from eventually import eventually
 
@@ -13,8 +13,8 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 REPLACED_SECONDS = 120.0
 
 
-async def _killed(stage: Stage, part: str, name: str) -> Fault:
-    async with stage.fault(name) as fault:
+async def _killed(stage: Stage, part: str, name: str, bound: float = BY_EVENT) -> Fault:
+    async with stage.fault(name, bound=bound) as fault:
         fault.begins()
         before = stage.parts.hit(part, signal.SIGKILL)
 
@@ -44,13 +44,13 @@ async def test_a_killed_edge_lets_nobody_in_and_is_back(stage: Stage) -> None:
 
 async def test_a_killed_api_server_costs_nobody_an_answer(stage: Stage) -> None:
     """The edge decides by what it knows, for a minute."""
-    fault = await _killed(stage, "kube-apiserver", "kube-apiserver: kill -9")
+    fault = await _killed(stage, "kube-apiserver", "kube-apiserver: kill -9", BY_WATCH)
     assert fault.seen().refused == {}
 
 
 async def test_a_killed_etcd_loses_no_order(stage: Stage) -> None:
     """What was acknowledged is on the disk."""
-    fault = await _killed(stage, "etcd", "etcd: kill -9")
+    fault = await _killed(stage, "etcd", "etcd: kill -9", BY_WATCH)
     assert fault.seen().refused == {}
 
 

@@ -1,24 +1,40 @@
 """The customers of the fault suite: their instances, and keys that must open or must not.
 
-``busy`` runs a model server; ``quiet`` is stopped, so that orders cost nothing. What is dead has been seen
-to be refused once before it counts, because a key may outlive its end by the moments that a watch takes.
+``busy`` runs a model server, so that whoever lets a key in shows it; ``quiet`` is stopped, for whatever
+needs an instance and no answer. A key may outlive its end by what a watch takes, and by more while one is
+cut off: so a key that has ended says when its end was acknowledged, and whoever judges an answer knows how
+long that may take.
 """
 
 import asyncio
+import math
 import secrets
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 import httpx
 
 from customer import ask_for_key, order, read_credentials, until_phase
 from eventually import eventually
 from privatellm.kube import KubeClient, kinds
+from privatellm.names import verifier_name
 from privatellm.tokens import Token
 from privatellm_local.platform.rbac import tenant_binding
 
 BUSY, QUIET = "busy", "quiet"
-LIVE_KEYS = 3
+LIVE_KEYS = 9
+"""So many in turn that each stays below the edge's ten requests a second and a key."""
+
 SHORT_LIFE = "15s"
+ENDED_KEYS = 60
+"""Of those that end during faults so many are remembered, the youngest ones."""
+
+SEEN_REFUSED = -math.inf
+"""Stands for an end that is so long ago that everybody has been seen to know of it."""
+
+Orders = frozenset[tuple[str, str]]
+"""Kind and ``namespace/name``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +45,27 @@ class Key:
         name: What it is, for reports.
         text: The token.
         url: The instance's endpoint.
-        is_live: Whether it must open that instance.
+        ended_at: Monotonic time at which its end was acknowledged; infinity while it has none.
     """
 
     name: str
     text: str = field(repr=False)
     url: str
-    is_live: bool
+    ended_at: float = math.inf
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it must open that instance."""
+        return self.ended_at == math.inf
+
+    @property
+    def verifier(self) -> str:
+        """Name of the Secret by which the edge knows it."""
+        return verifier_name(Token.parse(self.text).key_id)
+
+    def ended(self, at: float = SEEN_REFUSED) -> "Key":
+        """Return the key with an end."""
+        return replace(self, ended_at=at)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -57,14 +87,16 @@ class Customers:
         live: Keys of ``busy`` that must open it all the time.
         talking: A further one, for completions.
         dead: Keys that must never open anything.
-        ended: Keys that were ended during the last fault.
+        acknowledged: What they have ordered and not taken back.
+        ended: Keys that were ended during faults, the youngest last.
     """
 
     namespace: str
     live: tuple[Key, ...]
     talking: Key
     dead: tuple[Key, ...]
-    ended: tuple[Key, ...] = ()
+    acknowledged: Orders
+    ended: deque[Key] = field(default_factory=lambda: deque(maxlen=ENDED_KEYS))
 
     def all(self) -> tuple[Key, ...]:
         """Return every key."""
@@ -94,12 +126,23 @@ async def move_in(client: KubeClient) -> Customers:
     await client.patch(kinds.API_TOKEN_REQUEST, "revoked", namespace, patch)
     await client.delete(kinds.API_TOKEN_REQUEST, "deleted", namespace)
     await until_phase(client, kinds.API_TOKEN_REQUEST, namespace, "expired", "Expired")
-    elsewhere = Key("foreign", foreign.text, live[0].url, is_live=False)
-    forged = Key("forged", Token.mint().reveal(), live[0].url, is_live=False)
-    ended = [Key(key.name, key.text, key.url, is_live=False) for key in (revoked, deleted, expired)]
-    customers = Customers(namespace, tuple(live), talking, (*ended, elsewhere, forged))
+    url = talking.url
+    forged = Key("forged", Token.mint().reveal(), url)
+    dead = (revoked, deleted, expired, replace(foreign, url=url), forged)
+    customers = Customers(
+        namespace,
+        tuple(live),
+        talking,
+        tuple(key.ended() for key in dead),
+        _orders(namespace, (BUSY, QUIET), (*names, "talking", "revoked", "expired", "foreign")),
+    )
     await until_told_apart(customers)
     return customers
+
+
+def _orders(namespace: str, instances: Iterable[str], requests: Iterable[str]) -> Orders:
+    ordered = {("LLMInstance", f"{namespace}/{name}") for name in instances}
+    return frozenset(ordered | {("APITokenRequest", f"{namespace}/{name}") for name in requests})
 
 
 async def until_told_apart(customers: Customers) -> None:
@@ -118,11 +161,20 @@ async def until_told_apart(customers: Customers) -> None:
 async def read_key(client: KubeClient, namespace: str, secret: str, name: str) -> Key:
     """Read a live key from its Secret."""
     credentials = await read_credentials(client, namespace, secret)
-    return Key(name, credentials.api_key, credentials.url, is_live=True)
+    return Key(name, credentials.api_key, credentials.url)
+
+
+async def key_of(client: KubeClient, namespace: str, name: str) -> Key | None:
+    """Return the key of a request, or ``None`` while it has none."""
+    request = await client.get(kinds.API_TOKEN_REQUEST, name, namespace) or {}
+    status = request.get("status") or {}
+    if status.get("phase") != "Ready":
+        return None
+    return await read_key(client, namespace, status["secretName"], name)
 
 
 async def _key(
     client: KubeClient, namespace: str, name: str, instance: str = BUSY, **spec: str
 ) -> Key:
     credentials = await ask_for_key(client, namespace, name, instance, **spec)
-    return Key(name, credentials.api_key, credentials.url, is_live=True)
+    return Key(name, credentials.api_key, credentials.url)

@@ -1,7 +1,7 @@
 """What an audit needs to know, gathered from the API server, from the kernel and from the edge.
 
-Whoever decides about keys is asked directly, every replica of it, and through the edge as customers do: an
-instance without a model server answers nobody, so only the first way says something of its keys.
+Whoever decides about keys is asked directly, every replica of it, and through the edge as customers do: the
+edge asks one replica for each request, and which one is its own affair.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from unittest.mock import patch
 import httpx
 
 from chaos_audit import Answer, Snapshot, utc_now
-from chaos_customers import Customers, Key
+from chaos_customers import Customers, Key, Orders
 from chaos_parts import AUTHSERVER, OPERATOR, Parts
 from privatellm import labels
 from privatellm.backend_keys import PlatformKey
@@ -31,9 +31,6 @@ from privatellm_operator.world.watched import CHILDREN, OURS
 OWNERS = (kinds.REPLICA_SET, kinds.JOB)
 ANSWER_SECONDS = 30.0
 
-Orders = frozenset[tuple[str, str]]
-"""Kind and ``namespace/name``."""
-
 
 async def gather(
     client: KubeClient,
@@ -49,7 +46,7 @@ async def gather(
         parts: The processes of the environment.
         customers: Whose keys are known.
         acknowledged: The orders that must be there.
-        others: Further keys, of an instance that is stopped.
+        others: Further keys.
     """
     instances, requests, models, owners, pods = await asyncio.gather(
         _items(client, kinds.LLM_INSTANCE),
@@ -75,7 +72,7 @@ async def gather(
         pods=pods,
         pods_with_processes=frozenset(process.pod_uid for process in parts.processes()),
         pod_directories=parts.pod_directories(),
-        answers=await _answers(customers, others, _authservers(pods), settings.public.host),
+        answers=await what_is_said((*customers.all(), *others), _taking_part(pods)),
     )
 
 
@@ -117,8 +114,12 @@ def _platform_key(secrets: Iterable[Manifest]) -> PlatformKey:
     return PlatformKey.of(base64.b64decode(found["data"]["platform-key"]).decode())
 
 
-def _authservers(pods: Iterable[Manifest]) -> tuple[str, ...]:
-    """Return the addresses of the replicas that take part."""
+async def authservers(client: KubeClient) -> tuple[str, ...]:
+    """Return the addresses of the ForwardAuth service's replicas that take part."""
+    return _taking_part(await _items(client, kinds.POD, f"{labels.NAME}={AUTHSERVER}"))
+
+
+def _taking_part(pods: Iterable[Manifest]) -> tuple[str, ...]:
     return tuple(sorted(pod["status"]["podIP"] for pod in pods if _takes_part(pod)))
 
 
@@ -130,16 +131,15 @@ def _takes_part(pod: Manifest) -> bool:
     return of_us and is_ready and "deletionTimestamp" not in metadata
 
 
-async def _answers(
-    customers: Customers, others: tuple[Key, ...], authservers: tuple[str, ...], host: str
-) -> tuple[Answer, ...]:
+async def what_is_said(keys: tuple[Key, ...], replicas: tuple[str, ...]) -> tuple[Answer, ...]:
+    """Ask the edge and every one of these replicas about every key.
+
+    Raises:
+        httpx.HTTPError: when one of them does not answer.
+    """
     async with httpx.AsyncClient(trust_env=False, timeout=ANSWER_SECONDS) as http:
-        edge = [await _ask_edge(http, key) for key in customers.all()]
-        checks = [
-            await _ask_check(http, key, address, host)
-            for address in authservers
-            for key in (*customers.all(), *others)
-        ]
+        edge = [await _ask_edge(http, key) for key in keys]
+        checks = [await _ask_check(http, key, each) for each in replicas for key in keys]
     return (*edge, *checks)
 
 
@@ -148,13 +148,14 @@ async def _ask_edge(http: httpx.AsyncClient, key: Key) -> Answer:
     return Answer(key.name, key.is_live, said == httpx.codes.OK, "the edge", str(said))
 
 
-async def _ask_check(http: httpx.AsyncClient, key: Key, address: str, host: str) -> Answer:
+async def _ask_check(http: httpx.AsyncClient, key: Key, address: str) -> Answer:
     """Ask a ForwardAuth service as Traefik does."""
+    asked = httpx.URL(key.models)
     headers = key.headers | {
         "X-Forwarded-Method": "GET",
-        "X-Forwarded-Proto": "http",
-        "X-Forwarded-Host": host,
-        "X-Forwarded-Uri": httpx.URL(key.models).path,
+        "X-Forwarded-Proto": asked.scheme,
+        "X-Forwarded-Host": asked.netloc.decode(),
+        "X-Forwarded-Uri": asked.path,
         "X-Forwarded-For": "127.0.0.1",
     }
     url = f"http://{address}:{VERIFY_PORT}/auth/verify"

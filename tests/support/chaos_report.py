@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -21,7 +22,10 @@ class Row:
         ordered_after: Seconds from the fault's end until a key that was ordered then opened its instance.
         audited_after: Seconds that the audit waited until it found nothing.
         dead_requests: Requests with keys that must not open.
-        wrong_allows: How many of them were let in.
+        wrong_allows: How many of them were let in, other than those that had ended a moment before.
+        orders: Orders and ends that were acknowledged.
+        ended_keys: Keys that ended from the fault on.
+        outlived: Seconds after the end of one of them until which it was let in; 0 when none was.
         figures: What else was measured, by what it is.
         load: The machine's load average.
     """
@@ -35,6 +39,9 @@ class Row:
     audited_after: float
     dead_requests: int
     wrong_allows: int
+    orders: int
+    ended_keys: int
+    outlived: float
     figures: dict[str, float] = field(default_factory=dict)
     load: float = field(default_factory=lambda: os.getloadavg()[0])
 
@@ -44,19 +51,28 @@ class Report:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._began = time.monotonic()
         self.rows: list[Row] = []
 
     def add(self, row: Row) -> None:
         """Take a fault in."""
         self.rows.append(row)
+        self.write()
+
+    def write(self) -> None:
+        """Write down what there is, and how long the run has taken so far."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        content = {**described(), "faults": [asdict(each) for each in self.rows]}
+        content = {
+            **described(),
+            "seconds": round(time.monotonic() - self._began),
+            "faults": [asdict(each) for each in self.rows],
+        }
         self._path.write_text(json.dumps(content, indent=2) + "\n")
 
     def lines(self) -> list[str]:
         """Return the table, for a terminal."""
-        form = "{:62} {:>9} {:>9} {:>9} {:>9} {:>6}"
-        head = form.format("fault", "refused", "answered", "new key", "audited", "wrong")
+        form = "{:62} {:>9} {:>9} {:>9} {:>9} {:>12} {:>6}"
+        head = form.format("fault", "refused", "answered", "new key", "audited", "ended", "wrong")
         return [head, *(form.format(*_cells(row)) for row in self.rows)]
 
 
@@ -67,5 +83,6 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.answered_after:.1f} s",
         f"{row.ordered_after:.1f} s",
         f"{row.audited_after:.1f} s",
+        f"{row.ended_keys}: {row.outlived:.1f} s",
         str(row.wrong_allows),
     )

@@ -1,14 +1,16 @@
 """Change how an environment under test is wired, and change it back: where things listen, what runs.
 
 Everything goes through the files that the supervisor and the host node read; nothing of the product is
-changed, and what is changed is back when the block ends.
+changed, and what is changed is back when the block ends. Each change restarts something, so a module of
+tests shares one: these are context managers for fixtures, outside of any event loop.
 """
 
+import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,8 +82,8 @@ def plan_of(paths: StatePaths) -> AddressPlan:
     return remembered.addresses
 
 
-@asynccontextmanager
-async def relayed(parts: Parts, directory: Path) -> AsyncIterator[Relayed]:
+@contextmanager
+def relayed(parts: Parts, directory: Path) -> Iterator[Relayed]:
     """Have the API server listen elsewhere, and a relay where everybody looks for it.
 
     Args:
@@ -93,12 +95,12 @@ async def relayed(parts: Parts, directory: Path) -> AsyncIterator[Relayed]:
     direct = directory / "direct.kubeconfig"
     known = paths.kubeconfig(inventory.ADMIN.name).read_text()
     direct.write_text(known.replace(f":{plan.apiserver}", f":{port}"))
-    await _settle(paths, tuple(_moved(spec, plan.apiserver, port) for spec in before))
+    _settle(paths, tuple(_moved(spec, plan.apiserver, port) for spec in before))
     try:
         with Relay(plan.apiserver, port).running() as relay:
             yield Relayed(relay, direct)
     finally:
-        await _settle(paths, before)
+        _settle(paths, before)
 
 
 def _moved(spec: ComponentSpec, port: int, to: int) -> ComponentSpec:
@@ -108,16 +110,16 @@ def _moved(spec: ComponentSpec, port: int, to: int) -> ComponentSpec:
     return ComponentSpec.model_validate_json(content)
 
 
-async def _settle(paths: StatePaths, components: tuple[ComponentSpec, ...]) -> None:
+def _settle(paths: StatePaths, components: tuple[ComponentSpec, ...]) -> None:
     generation = specification.write(paths.components_file, components)
     current = status.read_living(paths)
     assert current is not None
     control.reload(current)
-    await readiness.wait_until_ready(paths, generation, SilentProgress())
+    asyncio.run(readiness.wait_until_ready(paths, generation, SilentProgress()))
 
 
-@asynccontextmanager
-async def stepped_clock(parts: Parts, directory: Path) -> AsyncIterator[Clock]:
+@contextmanager
+def stepped_clock(parts: Parts, directory: Path) -> Iterator[Clock]:
     """Run operator and ForwardAuth service by a clock that can be stepped."""
     step = directory / "step"
     step.write_text("0")
@@ -128,12 +130,12 @@ async def stepped_clock(parts: Parts, directory: Path) -> AsyncIterator[Clock]:
         is_ours = image["image"] in (OPERATOR_IMAGE, AUTHSERVER_IMAGE) and not image["command"]
         return {**image, "exec": [*prefix, *image["exec"]]} if is_ours else image
 
-    async with _images(parts, with_clock):
+    with _images(parts, with_clock):
         yield Clock(step)
 
 
-@asynccontextmanager
-async def small_disk(parts: Parts, directory: Path) -> AsyncIterator[Disk]:
+@contextmanager
+def small_disk(parts: Parts, directory: Path) -> Iterator[Disk]:
     """Let fetchers find a disk that can be made small."""
     flag = directory / "disk"
     wrapper = [*_namespace(), sys.executable, str(SUPPORT / "chaos_small_disk.py"), str(flag)]
@@ -142,7 +144,7 @@ async def small_disk(parts: Parts, directory: Path) -> AsyncIterator[Disk]:
         is_fetcher = image["command"] == [FETCH_COMMAND]
         return {**image, "exec": [*wrapper, *image["exec"]]} if is_fetcher else image
 
-    async with _images(parts, on_small_disk):
+    with _images(parts, on_small_disk):
         yield Disk(flag)
 
 
@@ -161,8 +163,8 @@ def _namespace() -> list[str]:
     return []
 
 
-@asynccontextmanager
-async def _images(parts: Parts, change: Any) -> AsyncIterator[None]:
+@contextmanager
+def _images(parts: Parts, change: Any) -> Iterator[None]:
     """Change what stands for which image, for all containers that start from now on."""
     file = parts.paths.config / "node.json"
     before = file.read_text()
@@ -170,11 +172,11 @@ async def _images(parts: Parts, change: Any) -> AsyncIterator[None]:
     content["images"] = [change(image) for image in content["images"]]
     file.write_text(json.dumps(content))
     try:
-        await _restart_node(parts)
+        asyncio.run(_restart_node(parts))
         yield
     finally:
         file.write_text(before)
-        await _restart_node(parts)
+        asyncio.run(_restart_node(parts))
 
 
 async def _restart_node(parts: Parts) -> None:
