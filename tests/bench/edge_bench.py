@@ -42,6 +42,9 @@ from eventually import eventually
 CONNECTIONS = (1, 16, 64)
 WAYS = ("direct", "edge", "litellm")
 KINDS = ("answer", "stream")
+BUSY = ("llamacpp:requests_processing", "llamacpp:requests_deferred")
+"""What llama.cpp counts for as long as it has something to do."""
+
 ROUNDS = {FAST: 3, REAL: 2}
 SECONDS = {FAST: 3.0, REAL: 6.0}
 TOKENS = 8
@@ -187,8 +190,23 @@ async def case(there: dict[str, Target], server: str, kind: str, connections: in
     seen = {way: Seen() for way in WAYS}
     for _ in range(ROUNDS[server]):
         for way in WAYS:
+            if server == REAL:
+                await until_idle(there["direct"])
             seen[way].add(*await turn(there[way], server, kind, connections, SECONDS[server]))
     return Row(server, kind, connections, {way: Figures.of(seen[way]) for way in WAYS})
+
+
+async def until_idle(server: Target) -> None:
+    """Wait until llama.cpp has nothing left to do of a turn that was cut off at its end."""
+    url = f"http://{server.host}:{server.port}/metrics"
+    async with httpx.AsyncClient(timeout=60, trust_env=False) as http:
+
+        async def idle() -> bool:
+            answer = await http.get(url, headers={"Authorization": f"Bearer {server.key}"})
+            lines = answer.raise_for_status().text.splitlines()
+            return all(line.endswith(" 0") for line in lines if line.startswith(BUSY))
+
+        await eventually(idle, within=120, what="a model server with nothing left to do")
 
 
 async def until_open(found: Ways) -> None:
