@@ -1,12 +1,14 @@
-"""One trace from the edge to the decision: real Traefik, the real check, and a real collector of both."""
+"""One trace from the edge to the decision: real Traefik, the check's own processes, a collector of both."""
 
 import asyncio
 import json
 import os
 import shutil
+import signal
 import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,37 +19,54 @@ import pytest_asyncio
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from prometheus_client.parser import text_string_to_metric_families
 
-from auth_world import CHAT, Key, World, make_key
+from auth_api_server import ApiServer, api_server
+from auth_service import Service, environment_for, running
+from auth_world import CHAT, Key, make_key, question_for
 from bare_servers import free_port
 from eventually import eventually
-from privatellm.telemetry.tracing import SpanSink, open_sink
-from privatellm_authserver import clocks
-from privatellm_authserver.metrics import Meter
-from privatellm_authserver.serving import listen, make_server
-from privatellm_authserver.settings import Settings
-from privatellm_authserver.worker import build_app
 from privatellm_local.packaging.dashboards.queries import TRAEFIK
-from telemetry_collector import Collector, attributes_of, grpc_collector
+from telemetry_collector import COLLECTORS, Collector, attributes_of
 
 SOON = 30.0
+START_SECONDS = 60.0
+LATER_MS = 600_000
+"""A batch of spans that waits so long is sent by nobody but whoever ends."""
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @dataclass
 class Edge:
-    """Traefik in front of the check, both of which send their spans to one collector."""
+    """Traefik in front of the check, both of which send their spans to one collector.
+
+    Attributes:
+        collector: Where spans go.
+        api: The API server from which the check knows keys.
+        port: Where Traefik answers clients.
+        metrics_port: Where it shows its metrics.
+    """
 
     collector: Collector
+    api: ApiServer
     port: int = field(default_factory=free_port)
     metrics_port: int = field(default_factory=free_port)
-    auth_port: int = 0
-    world: World = field(default_factory=World)
 
-    def key(self) -> Key:
-        """Mint a key that is valid now."""
+    async def key(self) -> Key:
+        """Mint a key and wait until the check knows it."""
         key = make_key()
-        self.world.index.put(key.secret, clocks.uptime())
+        await self.api.change("ADDED", key.secret)
+
+        async def known() -> bool:
+            return await self.ask(key) != httpx.codes.UNAUTHORIZED
+
+        await eventually(known, within=SOON, what="a key that opens")
         return key
+
+    def check(self, directory: Path) -> dict[str, str]:
+        """Return the environment of the check, which has keys for this edge's clients."""
+        kubeconfig = self.api.write_kubeconfig(directory / "kubeconfig")
+        variables = environment_for(kubeconfig, directory) | self.collector.environment
+        return variables | {"PUBLIC_HOST": f"127.0.0.1:{self.port}"}
 
     async def ask(self, key: Key, **headers: str) -> int:
         """Ask a model something that is not there, and return the status."""
@@ -71,10 +90,10 @@ class Edge:
         await eventually(arrived, within=SOON, what=f"the span {name}")
         return found()[0]
 
-    def configuration(self, directory: Path) -> Path:
+    def configuration(self, check: Service, directory: Path) -> Path:
         """Write Traefik's files."""
         auth = {
-            "address": f"http://127.0.0.1:{self.auth_port}/auth/verify",
+            "address": f"{check.verify}/auth/verify",
             "authResponseHeaders": ["Authorization", "X-Private-Llm-Key-Id"],
         }
         backend = {"url": f"http://127.0.0.1:{self.metrics_port}"}
@@ -82,6 +101,7 @@ class Edge:
             "http": {
                 "routers": {
                     "llm": {
+                        "entryPoints": ["web"],
                         "rule": "PathPrefix(`/llm/`)",
                         "service": "llm",
                         "middlewares": ["auth"],
@@ -99,28 +119,29 @@ class Edge:
             "providers": {"file": {"filename": str(directory / "dynamic.yml")}},
             "global": {"checkNewVersion": False, "sendAnonymousUsage": False},
             "metrics": {"prometheus": {"entryPoint": "metrics"}},
-            "tracing": {
-                "otlp": {
-                    "grpc": {
-                        "endpoint": self.collector.endpoint.removeprefix("http://"),
-                        "insecure": True,
-                    }
-                }
-            },
+            "tracing": {"otlp": self.exporter()},
         }
         (directory / "dynamic.yml").write_text(json.dumps(dynamic))
         (directory / "static.yml").write_text(json.dumps(static))
         return directory / "static.yml"
 
+    def exporter(self) -> dict[str, Any]:
+        """Return what tells Traefik where spans go."""
+        if self.collector.protocol == "grpc":
+            address = self.collector.endpoint.removeprefix("http://")
+            return {"grpc": {"endpoint": address, "insecure": True}}
+        return {"http": {"endpoint": f"{self.collector.endpoint}/v1/traces"}}
 
-async def start_traefik(edge: Edge, directory: Path) -> Process:
+
+async def start_traefik(edge: Edge, check: Service, directory: Path) -> Process:
     """Start Traefik and wait until it routes."""
     program = shutil.which("traefik", path=str(Path(sys.executable).parent))
     assert program, "Traefik comes with the extra 'local': run 'make install'."
-    config = edge.configuration(directory)
+    config = edge.configuration(check, directory)
+    environment = os.environ | edge.collector.environment
     with (directory / "traefik.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            program, f"--configFile={config}", stdout=log, stderr=log
+            program, f"--configFile={config}", stdout=log, stderr=log, env=environment
         )
 
     async def routed() -> bool:
@@ -133,39 +154,24 @@ async def start_traefik(edge: Edge, directory: Path) -> Process:
     return process
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def edge(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Edge]:
-    """Traefik, the check as a worker runs it, and a collector."""
-    with grpc_collector() as collector:
-        edge = Edge(collector)
-        edge.world.index.confirm(clocks.uptime())
-        spans = sink_of(collector)
-        settings = Settings(
-            public_host=f"127.0.0.1:{edge.port}", platform_key_file=Path("/not/read/here")
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=COLLECTORS)
+async def edge(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Edge]:
+    """Traefik, the check as it is deployed, and a collector of each protocol."""
+    directory = tmp_path_factory.mktemp("edge")
+    async with AsyncExitStack() as stack:
+        collector = stack.enter_context(COLLECTORS[request.param]())
+        edge = Edge(collector, await stack.enter_async_context(api_server()))
+        check = await stack.enter_async_context(
+            running(edge.check(directory), directory / "log", within=START_SECONDS)
         )
-        server = make_server(build_app(settings, edge.world.index, Meter(), spans))
-        listener = listen("127.0.0.1", 0)
-        edge.auth_port = listener.getsockname()[1]
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        traefik = await start_traefik(edge, tmp_path_factory.mktemp("traefik"))
+        traefik = await start_traefik(edge, check, directory)
         try:
             yield edge
         finally:
             traefik.terminate()
             await traefik.wait()
-            server.should_exit = True
-            await serving
-            spans.close()
-
-
-def sink_of(collector: Collector) -> SpanSink:
-    """Return a sink that sends to a collector, as a worker opens it."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in collector.environment.items():
-            patch.setenv(name, value)
-        sink = open_sink("private-llm-authserver", os.environ)
-    assert sink is not None
-    return sink
 
 
 def traceparent(trace_id: str, flags: str = "01") -> str:
@@ -175,7 +181,7 @@ def traceparent(trace_id: str, flags: str = "01") -> str:
 
 async def test_the_decision_is_a_span_of_the_edges_trace(edge: Edge) -> None:
     """The client's trace goes on at Traefik, and Traefik's at the check, which is below its question."""
-    trace, key = "1" * 32, edge.key()
+    trace, key = "1" * 32, await edge.key()
 
     await edge.ask(key, traceparent=traceparent(trace))
 
@@ -214,8 +220,8 @@ async def test_a_trace_that_is_not_kept_gets_no_span(edge: Edge) -> None:
     """The client said so, the edge agreed, and we say nothing."""
     dropped, kept = "3" * 32, "4" * 32
 
-    await edge.ask(edge.key(), traceparent=traceparent(dropped, "00"))
-    await edge.ask(edge.key(), traceparent=traceparent(kept))
+    await edge.ask(await edge.key(), traceparent=traceparent(dropped, "00"))
+    await edge.ask(await edge.key(), traceparent=traceparent(kept))
 
     await edge.span("verify", kept)
     assert not any(span.trace_id.hex() == dropped for span in edge.collector.spans)
@@ -223,7 +229,7 @@ async def test_a_trace_that_is_not_kept_gets_no_span(edge: Edge) -> None:
 
 async def test_no_secret_is_in_any_span_of_the_check(edge: Edge) -> None:
     """Nor in what goes with it."""
-    trace, key = "5" * 32, edge.key()
+    trace, key = "5" * 32, await edge.key()
     await edge.ask(key, traceparent=traceparent(trace))
     await edge.span("verify", trace)
 
@@ -237,9 +243,31 @@ async def test_no_secret_is_in_any_span_of_the_check(edge: Edge) -> None:
     assert not any(key.token.secret.encode() in sent for sent in ours)
 
 
+async def test_the_last_request_before_the_end_has_its_span(edge: Edge, tmp_path: Path) -> None:
+    """What waits for its batch is sent when the check is told to stop."""
+    trace = "6" * 32
+    asked = [*question_for(make_key()), (b"traceparent", traceparent(trace).encode())]
+    variables = edge.check(tmp_path) | {
+        "OTEL_BSP_SCHEDULE_DELAY": str(LATER_MS),
+        "PRIVATE_LLM_DRAIN_SECONDS": "0",
+    }
+    async with (
+        running(variables, tmp_path / "log", within=START_SECONDS) as check,
+        httpx.AsyncClient() as http,
+    ):
+        answer = await http.get(f"{check.verify}/auth/verify", headers=asked)
+        check.process.send_signal(signal.SIGTERM)
+        code = await asyncio.wait_for(check.process.wait(), SOON)
+
+    assert (answer.status_code, code) == (httpx.codes.UNAUTHORIZED, 0)
+    assert attributes_of(await edge.span("verify", trace)) == {
+        "private_llm.decision": "invalid_api_key"
+    }
+
+
 async def test_traefik_exposes_what_the_dashboards_draw(edge: Edge) -> None:
     """By the names of the version that we ship."""
-    await edge.ask(edge.key())
+    await edge.ask(await edge.key())
     async with httpx.AsyncClient() as http:
         answer = await http.get(f"http://127.0.0.1:{edge.metrics_port}/metrics")
 
