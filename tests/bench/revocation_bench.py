@@ -315,7 +315,8 @@ def main() -> None:
     write_table(rows, sys.stdout)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        figures = described() | {"rows": [asdict(row) for row in rows]}
+        told = {"poll_ms": 1000 * POLL_SECONDS, "rows": [asdict(row) for row in rows]}
+        figures = described() | told
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 

@@ -11,14 +11,25 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def described() -> dict[str, Any]:
-    """Return day, Python, processor and load, for a bench's JSON."""
+    """Return day, machine, system, Python and load, for a bench's JSON; not whose machine it is."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "machine": platform.machine(),
+        "processor": processor(),
+        "memoryGB": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30),
+        # The version alone: what distributions append to it names builds, and sometimes hosts.
+        "kernel": f"{platform.system()} {platform.release().partition('-')[0]}",
         "cores": len(os.sched_getaffinity(0)),
         "loadAverage": os.getloadavg(),
     }
+
+
+def processor() -> str:
+    """Return the processor's model; its architecture where the kernel does not tell the model."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
 
 
 def cpu_seconds(pid: int) -> float:

@@ -242,6 +242,7 @@ def page(found: dict[str, Figures]) -> tuple[str, dict[str, str]]:
 
 def _machine(figures: Figures) -> str:
     return (
-        f"*{figures['date'][:10]}, {figures['cores']} cores, Python {figures['python']}, "
+        f"*{figures['date'][:10]}, {figures['cores']} cores of {figures['processor']}, "
+        f"{figures['memoryGB']} GB, {figures['kernel']}, Python {figures['python']}, "
         f"load average {figures['loadAverage'][0]:.1f}.*"
     )
