@@ -61,6 +61,6 @@ async def ask_fetches(context: ProcessContext) -> None:
 
 
 def enqueue_catalogue(context: ProcessContext, catalogue: Catalogue) -> None:
-    """Ask for a pass over every model that a file names."""
-    for name in catalogue.models():
+    """Ask for a pass over every model that there is a file for."""
+    for name in sorted(catalogue.read().names):
         context.queue.add(Key(kinds.LLM_MODEL, "", name))

@@ -10,7 +10,7 @@ from privatellm.kube import kinds
 from privatellm_operator.listener import Listener, Readiness
 from privatellm_operator.metrics import Metrics
 from privatellm_operator.queue import Key, WorkQueue
-from privatellm_operator.reconcile.platform.catalogue import Catalogue, is_edit
+from privatellm_operator.reconcile.platform.catalogue import Catalogue, Reading, is_edit
 from privatellm_operator.reconcile.platform.middlewares import is_referenced, surplus
 from privatellm_operator.render import middlewares
 from privatellm_operator.render.ingress import ROUTER, middleware_reference
@@ -32,13 +32,29 @@ def test_a_broken_file_is_skipped_and_the_others_go_on(tmp_path: Path) -> None:
     (tmp_path / "foreign.yaml").write_text("kind: Secret")
     (tmp_path / "notes.txt").write_text("nothing")
 
-    assert list(Catalogue(tmp_path).models()) == ["good"]
+    read = Catalogue(tmp_path).read()
+    assert list(read.models) == ["good"]
+    assert sorted(read.faults) == ["broken", "foreign"]
+    assert str(tmp_path / "broken.yaml") in read.faults["broken"]
+
+
+def test_a_file_that_breaks_stands_for_the_model_that_it_held(tmp_path: Path) -> None:
+    """Whatever the file is called; who reads it for the first time has only its name to go by."""
+    file = tmp_path / "50-first.yaml"
+    file.write_text(GOOD)
+    catalogue = Catalogue(tmp_path)
+    catalogue.read()
+    file.write_text("kind: [")
+
+    assert list(catalogue.read().faults) == ["good"]
+    assert catalogue.read().names == {"good"}
+    assert list(Catalogue(tmp_path).read().faults) == ["50-first"]
 
 
 def test_a_model_of_the_catalogue_is_marked_as_ours(tmp_path: Path) -> None:
     """So that everybody sees where it came from, and a removed field is noticed."""
     (tmp_path / "good.yaml").write_text(GOOD)
-    metadata = Catalogue(tmp_path).models()["good"]["metadata"]
+    metadata = Catalogue(tmp_path).read().models["good"]["metadata"]
     assert metadata["labels"]["app.kubernetes.io/managed-by"] == "private-llm-operator"
     assert "llm.privatellms.msp/applied" in metadata["annotations"]
 
@@ -46,19 +62,19 @@ def test_a_model_of_the_catalogue_is_marked_as_ours(tmp_path: Path) -> None:
 def test_an_edit_of_a_model_is_told_from_an_edit_of_its_file(tmp_path: Path) -> None:
     """Only who changed the model in the cluster has to be told that this was in vain."""
     (tmp_path / "good.yaml").write_text(GOOD)
-    applied = Catalogue(tmp_path).models()["good"]
+    applied = Catalogue(tmp_path).read().models["good"]
     edited = applied | {"spec": applied["spec"] | {"parallel": 9}}
     (tmp_path / "good.yaml").write_text(GOOD.replace("f.gguf", "g.gguf"))
 
     assert is_edit(edited, applied)
-    assert not is_edit(applied, Catalogue(tmp_path).models()["good"])
+    assert not is_edit(applied, Catalogue(tmp_path).read().models["good"])
     assert not is_edit({"metadata": {"name": "good"}}, applied)
 
 
 def test_without_a_directory_there_is_no_catalogue(tmp_path: Path) -> None:
     """A platform may bring its models by other means."""
-    assert Catalogue(None).models() == {}
-    assert Catalogue(tmp_path / "absent").models() == {}
+    assert Catalogue(None).read() == Reading({}, {})
+    assert Catalogue(tmp_path / "absent").read() == Reading({}, {})
 
 
 def test_a_chain_goes_only_when_no_route_names_it() -> None:

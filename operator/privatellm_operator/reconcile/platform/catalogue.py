@@ -1,11 +1,14 @@
 """The catalogue: files with LLMModels that the operator applies.
 
 A chart cannot install a CRD and an object of it in one release, so the models travel as files of a
-ConfigMap. A broken file is skipped and named, and the others go on. What a file says is kept so in the
-cluster, and whoever changed it there is told by an event; a model that left the files stays, because
-instances may use it, and models of other origin are never touched.
+ConfigMap, which are read again and again: what changes there arrives without a restart. A broken file is
+skipped and named, and the others go on; its model stays as it was, and an event on it says why. What a
+file says is kept so in the cluster, and whoever changed it there is told by an event; a model that left the
+files stays, because instances may use it, and models of other origin are never touched.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -32,31 +35,71 @@ RESTORED = Announcement(
 """What whoever changed a model of the catalogue is told."""
 
 
+FILE_SKIPPED = "CatalogueFileSkipped"
+"""The reason of the event on a model whose file cannot be used."""
+
+
+def skipped(fault: str) -> Announcement:
+    """Return what is told on a model whose file cannot be used any more.
+
+    Args:
+        fault: What is wrong with the file, in whole sentences.
+    """
+    return Announcement(
+        reason=FILE_SKIPPED,
+        note=f"The model stays as it is until its file is mended. {fault}",
+        action="Keep",
+        warning=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the files said at one moment.
+
+    Attributes:
+        models: The models, ready to be applied, by name.
+        faults: What is wrong with the other files, by the name of the model that each stands for.
+    """
+
+    models: Mapping[str, Manifest]
+    faults: Mapping[str, str]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The models that there is a file for, whatever is in it."""
+        return frozenset({*self.models, *self.faults})
+
+
 class Catalogue:
     """The models of one directory, read afresh whenever somebody asks."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
+        self._names: dict[Path, str] = {}
         self._told: frozenset[str] = frozenset()
 
-    def models(self) -> dict[str, Manifest]:
-        """Return the models by name, without those whose file is broken.
+    def read(self) -> Reading:
+        """Read every file.
 
-        A fault is logged when it is new, so that a broken file does not fill the log.
+        A broken one stands for the model that it held before; when nobody knows, for the one that it is
+        called after. A fault is logged when it is new, so that a broken file does not fill the log.
         """
-        found: dict[str, Manifest] = {}
-        faults: list[str] = []
+        models: dict[str, Manifest] = {}
+        faults: dict[str, str] = {}
         for path in self._files():
             try:
                 model = prepared(read_model(path))
-                found[model["metadata"]["name"]] = model
             except InvalidInputError as error:
-                faults.append(str(error))
-        for fault in faults:
+                faults[self._names.get(path, path.stem)] = str(error)
+            else:
+                self._names[path] = model["metadata"]["name"]
+                models[self._names[path]] = model
+        for fault in faults.values():
             if fault not in self._told:
                 log.error("catalogue file skipped", error=fault)
-        self._told = frozenset(faults)
-        return found
+        self._told = frozenset(faults.values())
+        return Reading(models, faults)
 
     def _files(self) -> list[Path]:
         if self._directory is None or not self._directory.is_dir():
@@ -72,13 +115,16 @@ class CatalogueReconciler:
         self._store = context.world[kinds.LLM_MODEL]
         self._catalogue = catalogue
         self._recorder = EventRecorder(context.client, context.clock, context.settings.pod.name)
+        self._told: dict[str, str] = {}
 
     async def reconcile(self, key: Key) -> float | None:
         """Do one pass over the model of that name."""
-        desired = self._catalogue.models().get(key.name)
+        reading = self._catalogue.read()
+        live, desired = self._store.get("", key.name), reading.models.get(key.name)
         if desired is None:
+            await self._tell(live, reading.faults.get(key.name))
             return None
-        live = self._store.get("", key.name)
+        self._told.pop(key.name, None)
         # What the team adds to a model of the files stays.
         if live is None or lacks(live, desired):
             answer = await self._context.client.apply(
@@ -88,6 +134,21 @@ class CatalogueReconciler:
             if live is not None and is_edit(live, desired):
                 await self._recorder.record(answer, RESTORED)
         return None
+
+    async def _tell(self, live: Manifest | None, fault: str | None) -> None:
+        """Say on a model of ours that its file is broken, once for each fault."""
+        if live is None or fault is None or not is_ours(live):
+            return
+        name = live["metadata"]["name"]
+        if self._told.get(name) != fault:
+            self._told[name] = fault
+            await self._recorder.record(live, skipped(fault))
+
+
+def is_ours(live: Manifest) -> bool:
+    """Say whether a model came from the catalogue."""
+    marks = live["metadata"].get("labels") or {}
+    return bool(marks.get(labels.MANAGED_BY) == labels.MANAGED_BY_OPERATOR)
 
 
 def is_edit(live: Manifest, desired: Manifest) -> bool:
