@@ -208,8 +208,14 @@ class OperatorProcess:
     ) -> None:
         self._readiness.stand_by()
         self._metrics.lead(leading=False)
+        log.info("stopping", waiting=len(self._queue))
         self._queue.stop()
         await asyncio.wait({passes}, timeout=FINISH_SECONDS)
+        if passes.done():
+            log.info("passes finished")
+        else:
+            # The next leader looks at every object anew and does what is missing.
+            log.warning("passes cut off", after_seconds=FINISH_SECONDS)
         for task in (passes, *others):
             task.cancel()
         await self._watches.close()

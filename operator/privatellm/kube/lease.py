@@ -134,6 +134,7 @@ class Lease:
         except (ConflictError, NotFoundError):
             # Somebody else was faster, which is what a release is for.
             return
+        log.info("lease released", lease=self._settings.name, holder=self._settings.identity)
 
     async def _try(self) -> bool:
         """Renew or take the Lease when that is allowed, and say whether it is ours."""
