@@ -14,6 +14,7 @@ from privatellm_sync_agent.controllers.namespaces import NamespaceSweeper
 from privatellm_sync_agent.controllers.provided import ProvidedResources
 from privatellm_sync_agent.controllers.publishing import Publisher, RefusedError, definition_names
 from privatellm_sync_agent.engine.events import EventRecorder
+from privatellm_sync_agent.engine.gate import Gate
 from privatellm_sync_agent.engine.informer import Informer
 from privatellm_sync_agent.engine.queue import WorkQueue
 from privatellm_sync_agent.engine.store import Store, without_managed_fields
@@ -68,12 +69,13 @@ class Agent:
         self._service = service
         self._kcp = kcp
         self._home = home
+        self.gate = Gate()
         self._recorder = EventRecorder(settings.name)
-        self.manager = Manager(service, kcp, self._recorder, spans, self._copied_kinds)
+        self.manager = Manager(service, kcp, self._recorder, self.gate, spans, self._copied_kinds)
         self.namespaces = NamespaceSweeper(service, settings.name, self.manager)
         self.published: dict[str, Published] = {}
-        self._queue: WorkQueue[str] = WorkQueue()
-        self._export_queue: WorkQueue[str] = WorkQueue()
+        self._queue: WorkQueue[str] = WorkQueue(gate=self.gate)
+        self._export_queue: WorkQueue[str] = WorkQueue(gate=self.gate)
         self._resources = Store()
         self._definitions = Store(trim=definition_names)
         self._publisher = Publisher(
@@ -119,6 +121,11 @@ class Agent:
                     group.create_task(self._export_queue.run(export.reconcile, workers=1))
         finally:
             await self.manager.close()
+
+    async def finish(self) -> None:
+        """Start no more passes, and return when those that run have ended and told what they did."""
+        await self.gate.finish()
+        await self._recorder.flush()
 
     async def _synced(self, plural: str) -> None:
         for informer in self.informers:

@@ -11,10 +11,10 @@ from typing import Any
 import structlog
 from typing_extensions import override
 
-from privatellm.errors import InvalidInputError, KubernetesError, PrivateLLMError
+from privatellm.errors import InvalidInputError, PrivateLLMError
 from privatellm.kube.credentials import Credentials, load_credentials
 from privatellm.kube.fence import FencedClient
-from privatellm.kube.lease import Lease, LeaseLostError, LeaseSettings
+from privatellm.kube.lease import Lease, LeaseSettings
 from privatellm.telemetry.logs import configure_logging
 from privatellm.telemetry.tracing import SpanSink, open_sink
 from privatellm_sync_agent import flags as command_line
@@ -24,6 +24,7 @@ from privatellm_sync_agent.flags import Flags
 from privatellm_sync_agent.kcp.home import find_home
 from privatellm_sync_agent.listeners import Readiness
 from privatellm_sync_agent.metrics import registry_of
+from privatellm_sync_agent.process import AgentProcess, unless_stopped
 
 log = structlog.get_logger(__name__)
 
@@ -52,23 +53,23 @@ def main() -> None:
 
 async def _until_stopped(flags: Flags, spans: SpanSink | None) -> None:
     """Run until a signal asks for the end, which is then an orderly one."""
-    task = asyncio.create_task(run(flags, spans))
+    stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(number, stop.set)
     try:
-        await task
-    except asyncio.CancelledError:
-        log.info("stopped")
+        await run(flags, stop, spans)
     except ExceptionGroup as group:
         raise _first(group) from group
+    log.info("stopped")
 
 
-async def run(flags: Flags, spans: SpanSink | None = None) -> None:
-    """Connect, lead and sync until cancelled.
+async def run(flags: Flags, stop: asyncio.Event, spans: SpanSink | None = None) -> None:
+    """Connect, lead and sync until asked to stop.
 
     Args:
         flags: What the command line asks for.
+        stop: Set when somebody asks for the end.
         spans: Where traces go; ``None`` when nobody wants them.
 
     Raises:
@@ -79,7 +80,9 @@ async def run(flags: Flags, spans: SpanSink | None = None) -> None:
         await FencedClient.connect(flags.kcp_kubeconfig) as kcp,
     ):
         lease = Lease(service, _lease_settings(flags)) if flags.leader_election else None
-        agent = await _agent(flags, service, kcp, lease, spans)
+        agent = await unless_stopped(stop, _agent(flags, service, kcp, lease, spans))
+        if agent is None:
+            return
         readiness = Readiness(agent)
         async with (
             listeners.probes(flags.health, readiness),
@@ -87,7 +90,7 @@ async def run(flags: Flags, spans: SpanSink | None = None) -> None:
                 flags.metrics, registry_of(agent, lambda: readiness.state == "leading")
             ),
         ):
-            await _lead(lease, agent, readiness)
+            await AgentProcess(agent, lease, readiness, stop).run()
 
 
 async def _agent(
@@ -109,38 +112,6 @@ async def _agent(
         overrides=flags.overrides,
     )
     return Agent(settings, service=service, kcp=kcp, home=home, spans=spans)
-
-
-async def _lead(lease: Lease | None, agent: Agent, readiness: Readiness) -> None:
-    if lease is None:
-        readiness.state = "leading"
-        await agent.run()
-        return
-    readiness.state = "standby"
-    await lease.acquire()
-    readiness.state = "leading"
-    try:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(lease.hold(lambda certain: _note(agent, readiness, certain)))
-            group.create_task(agent.run())
-    finally:
-        await _release(lease)
-
-
-def _note(agent: Agent, readiness: Readiness, certain: bool) -> None:  # noqa: FBT001 - a callback
-    """Pause while it is not certain that we lead."""
-    if certain:
-        agent.manager.resume()
-    else:
-        agent.manager.pause()
-    readiness.state = "leading" if certain else "lease expired"
-
-
-async def _release(lease: Lease) -> None:
-    try:
-        await lease.release()
-    except KubernetesError as error:
-        log.info("lease not released, it will run out", error=str(error))
 
 
 def _lease_settings(flags: Flags) -> LeaseSettings:
@@ -185,11 +156,9 @@ class OverriddenCredentials(Credentials):
 
 
 def _first(group: ExceptionGroup[Exception]) -> Exception:
-    """Return the failure that a person should read: a lost Lease before its consequences."""
-    found = [
-        _first(error) if isinstance(error, ExceptionGroup) else error for error in group.exceptions
-    ]
-    return next((error for error in found if isinstance(error, LeaseLostError)), found[0])
+    """Return the failure that a person should read: the first, however deep it is."""
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, ExceptionGroup) else error
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,33 @@ class Process:
             return ""
         return str(found["state"]) if answer.status == 200 else ""
 
+    async def exposition(self) -> bytes:
+        """Return what is scraped from it."""
+        async with aiohttp.ClientSession() as http, http.get(self.metrics) as answer:
+            return await answer.read()
+
+    async def said(self, words: str) -> bool:
+        """Return whether a line of its log has these words."""
+        return any(words in line for line in self.lines)
+
 
 @asynccontextmanager
 async def agent(
-    world: World, servers: Servers, directory: Path, *flags: str
+    world: World,
+    servers: Servers,
+    directory: Path,
+    *flags: str,
+    variables: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Process]:
-    """Run ``privatellm-sync-agent`` as a deployment does."""
+    """Run ``privatellm-sync-agent`` as a deployment does.
+
+    Args:
+        world: What it syncs.
+        servers: Where the service cluster is.
+        directory: For its kubeconfig.
+        flags: Further arguments.
+        variables: Environment variables beside the test's own.
+    """
     health, metrics = free_port(), free_port()
     kcp = write_kubeconfig(
         directory / f"kcp-{health}", f"{world.double.url}/clusters/{world.provider.path}", PROVIDER
@@ -68,7 +89,7 @@ async def agent(
         "--log-format=Console",
         *flags,
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ},
+        env={**os.environ, **(variables or {})},
     )
     process = Process(child, health, metrics)
     drained = asyncio.create_task(_drain(process))

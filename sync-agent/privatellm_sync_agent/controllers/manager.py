@@ -13,6 +13,7 @@ import structlog
 from privatellm.kube import KubeClient
 from privatellm.telemetry.tracing import SpanSink
 from privatellm_sync_agent.engine.events import EventRecorder
+from privatellm_sync_agent.engine.gate import Gate
 from privatellm_sync_agent.engine.publication import Publication
 from privatellm_sync_agent.engine.synchronizer import Synchronizer
 from privatellm_sync_agent.engine.world import CopiedKinds, no_kinds
@@ -30,18 +31,18 @@ class Manager:
         service: KubeClient,
         kcp: KubeClient,
         recorder: EventRecorder,
+        gate: Gate,
         spans: SpanSink | None = None,
         copied: CopiedKinds = no_kinds,
     ) -> None:
         self._service = service
         self._kcp = kcp
         self._recorder = recorder
+        self._gate = gate
         self._spans = spans
         self._copied = copied
         self._running: dict[str, tuple[Synchronizer, asyncio.Task[None]]] = {}
         self._urls: frozenset[str] = frozenset()
-        self._gate = asyncio.Event()
-        self._gate.set()
 
     @property
     def synchronizers(self) -> tuple[Synchronizer, ...]:
@@ -91,14 +92,6 @@ class Manager:
         """End everything."""
         for name in tuple(self._running):
             await self.drop(name)
-
-    def pause(self) -> None:
-        """Start no more passes: somebody else may lead by now."""
-        self._gate.clear()
-
-    def resume(self) -> None:
-        """Start passes again."""
-        self._gate.set()
 
 
 async def _keep_running(synchronizer: Synchronizer) -> None:

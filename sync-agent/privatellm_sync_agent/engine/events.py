@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -26,6 +27,7 @@ EVENT = Kind("", "v1", "Event", "events")
 
 QUEUE_LENGTH, TRIES, PAUSE_SECONDS = 1000, 3, 1.0
 QUIET_SECONDS, REMEMBERED = 600.0, 2000
+FLUSH_SECONDS = 2.0
 
 
 class Reason(StrEnum):
@@ -96,6 +98,13 @@ class EventRecorder:
             self._is_sending = True
             await self._send(told)
             self._is_sending = False
+            self._queue.task_done()
+
+    async def flush(self) -> None:
+        """Wait a moment for the events that were told so far."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FLUSH_SECONDS):
+                await self._queue.join()
 
     async def _send(self, told: _Told) -> None:
         for attempt in range(TRIES):

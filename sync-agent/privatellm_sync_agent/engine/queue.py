@@ -19,6 +19,7 @@ from privatellm.telemetry.distribution import Distribution
 from privatellm.telemetry.families.sync_agent import LAG
 from privatellm.telemetry.passes import TellFailure
 from privatellm.turns import Turns
+from privatellm_sync_agent.engine.gate import Gate
 
 log = structlog.get_logger(__name__)
 
@@ -45,18 +46,18 @@ class WorkQueue(Generic[K]):
 
     Args:
         group_of: Which group a key belongs to.
-        gate: Passes start only while it is set.
+        gate: Every pass goes through it; absent: one that is always open.
         frame: Put around each pass.
     """
 
     def __init__(
         self,
         group_of: Callable[[K], Hashable] = _one_group,
-        gate: asyncio.Event | None = None,
+        gate: Gate | None = None,
         frame: Frame[K] = _no_frame,
     ) -> None:
         self._turns: Turns[K] = Turns(group_of)
-        self._gate = gate
+        self._gate = gate or Gate()
         self._frame = frame
         self._failures: dict[K, int] = {}
         self._changed_at: dict[K, float] = {}
@@ -108,9 +109,8 @@ class WorkQueue(Generic[K]):
     async def _work(self, handle: Handle[K]) -> None:
         while True:
             await self._turns.permit()
-            if self._gate is not None:
-                await self._gate.wait()
-            await self._pass(self._turns.take(), handle)
+            async with self._gate.passing():
+                await self._pass(self._turns.take(), handle)
 
     async def _pass(self, key: K, handle: Handle[K]) -> None:
         failed = False

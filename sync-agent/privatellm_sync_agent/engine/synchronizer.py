@@ -14,6 +14,7 @@ from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.kinds import Kind
 from privatellm.telemetry.tracing import SpanSink
 from privatellm_sync_agent.engine.events import EventRecorder
+from privatellm_sync_agent.engine.gate import Gate
 from privatellm_sync_agent.engine.informer import Informer, OnChange
 from privatellm_sync_agent.engine.journal import Journal
 from privatellm_sync_agent.engine.ladder import Ladder
@@ -54,7 +55,7 @@ class Synchronizer:
         service: KubeClient,
         kcp: KubeClient,
         recorder: EventRecorder,
-        gate: asyncio.Event,
+        gate: Gate,
         spans: SpanSink | None = None,
         copied: CopiedKinds = no_kinds,
         workers: int = WORKERS,
