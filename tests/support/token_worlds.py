@@ -154,7 +154,7 @@ def acted_on(world: TokenWorld, plan: Plan) -> TokenWorld:
 
 def _after(world: TokenWorld, step: Step) -> TokenWorld:
     match step:
-        case RemoveVerifier(name):
+        case RemoveVerifier(name, _):
             kept = tuple(v for v in world.verifiers if verifier_name(v.key_id) != name)
             damaged = tuple(other for other in world.damaged if other != name)
             return _seen_anew(replace(world, verifiers=kept, damaged=damaged))

@@ -83,8 +83,9 @@ class PlanWriter:
     ) -> APITokenRequest:
         """Carry one step out and return the request as it is after it."""
         match step:
-            case RemoveVerifier(name):
+            case RemoveVerifier(name, announcement):
                 await self._verifiers.remove(name)
+                await self._announce(request, announcement)
             case AddFinalizer():
                 return await self._finalize(request, present=True)
             case RemoveFinalizer():
@@ -109,7 +110,7 @@ class PlanWriter:
         await self._deliver(request, secret, self._policy.endpoint(step.instance_uid), token)
         name = token_secret_name(request.metadata.name)
         note = _NOTES[step.occasion].format(key=key_id, secret=name)
-        await self._recorder.record(_reference(request), Announcement(step.occasion.value, note))
+        await self._announce(request, Announcement(step.occasion.value, note))
         return request
 
     def _verifier(self, step: IssueKey, request: APITokenRequest, token: Token) -> Verifier:
@@ -158,9 +159,12 @@ class PlanWriter:
         announcement: Announcement | None,
     ) -> APITokenRequest:
         written = await self._write_status(request, status)
-        if announcement is not None:
-            await self._recorder.record(_reference(written), announcement)
+        await self._announce(written, announcement)
         return written
+
+    async def _announce(self, request: APITokenRequest, announcement: Announcement | None) -> None:
+        if announcement is not None:
+            await self._recorder.record(_reference(request), announcement)
 
     async def _write_status(
         self, request: APITokenRequest, status: APITokenRequestStatus

@@ -13,10 +13,12 @@ from typing import Any
 from privatellm import labels
 from privatellm.names import verifier_name
 from privatellm.verifiers import Verifier
+from privatellm_operator.reconcile.events import Announcement
 from privatellm_operator.reconcile.token import keys, status
 from privatellm_operator.reconcile.token.facts import OwnSecret, TokenPolicy, TokenWorld
 from privatellm_operator.reconcile.token.judgement import Grant, Objection, judge
 from privatellm_operator.reconcile.token.plan import (
+    RETIRED,
     AddFinalizer,
     IssueKey,
     Occasion,
@@ -80,7 +82,7 @@ def _keep_a_key(world: TokenWorld, grant: Grant, policy: TokenPolicy) -> Plan:
     """Remove what is dead, then issue a key where one is missing or due, or keep the one there is."""
     ring = keys.key_ring(world, grant)
     protected: Steps = () if _is_finalized(world) else (AddFinalizer(),)
-    opening: Steps = (*protected, *(RemoveVerifier(name) for name in ring.dead))
+    opening: Steps = (*protected, *(RemoveVerifier(name) for name in ring.dead), *_retire(ring))
     kept = keys.keep_or_issue(world, ring, grant)
     if isinstance(kept, Occasion):
         return Plan((*opening, _issue(world, grant, kept)))
@@ -88,6 +90,13 @@ def _keep_a_key(world: TokenWorld, grant: Grant, policy: TokenPolicy) -> Plan:
         (*opening, *_mended(world, grant, policy), *_said(world, grant, kept)),
         _seconds_until(world.now, _turning_points(ring, kept, grant.terms)),
     )
+
+
+def _retire(ring: keys.KeyRing) -> Iterator[Step]:
+    """End the keys whose overlap is over: time did that, so nothing else tells their holders."""
+    for key_id in (verifier.key_id for verifier in ring.retired):
+        note = f"The key {key_id} ended; another one had taken its place."
+        yield RemoveVerifier(verifier_name(key_id), Announcement(RETIRED, note))
 
 
 def _issue(world: TokenWorld, grant: Grant, occasion: Occasion) -> IssueKey:

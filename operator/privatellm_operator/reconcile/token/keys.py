@@ -26,12 +26,14 @@ class KeyRing:
         current: The verifier of the key in the customer's Secret.
         retiring: The verifier of the key before it, while its overlap lasts.
         retires_at: When that one ends.
-        dead: Names of all others: to be removed.
+        retired: The verifiers of keys before the current one whose overlap is over: to be removed.
+        dead: Names of all others, which nobody was to have any more: to be removed.
     """
 
     current: Verifier | None
     retiring: Verifier | None
     retires_at: datetime | None
+    retired: tuple[Verifier, ...]
     dead: tuple[str, ...]
 
 
@@ -45,13 +47,16 @@ def key_ring(world: TokenWorld, grant: Grant) -> KeyRing:
     overlap = grant.terms.overlap
     fitting = [v for v in world.verifiers if v.instance_uid == grant.instance.uid]
     current = next((v for v in fitting if v.key_id == _held(world.secret)), None)
-    retiring = _retiring(fitting, current, overlap, world.now) if current else None
-    kept = (current, retiring)
-    dead = [verifier_name(v.key_id) for v in world.verifiers if v not in kept]
+    replaced = _replaced(fitting, current, overlap) if current else {}
+    retired = tuple(v for v, end in replaced.items() if end <= world.now)
+    retiring = _latest(v for v, end in replaced.items() if end > world.now)
+    told_apart = (current, retiring, *retired)
+    dead = [verifier_name(v.key_id) for v in world.verifiers if v not in told_apart]
     return KeyRing(
         current=current,
         retiring=retiring,
-        retires_at=retirement(retiring, current, overlap) if retiring and current else None,
+        retires_at=replaced[retiring] if retiring else None,
+        retired=retired,
         dead=tuple(sorted((*dead, *world.damaged))),
     )
 
@@ -96,14 +101,16 @@ def _held(secret: SecretFacts) -> str | None:
     return secret.held_key_id if isinstance(secret, OwnSecret) else None
 
 
-def _retiring(
-    verifiers: Iterable[Verifier], current: Verifier, overlap: timedelta, now: datetime
-) -> Verifier | None:
-    older = [
-        v
+def _replaced(
+    verifiers: Iterable[Verifier], current: Verifier, overlap: timedelta
+) -> dict[Verifier, datetime]:
+    """Return the verifiers that were there before the current one, and when each of them ends."""
+    return {
+        v: retirement(v, current, overlap)
         for v in verifiers
-        if v is not current
-        and v.not_before <= current.not_before
-        and retirement(v, current, overlap) > now
-    ]
-    return max(older, key=lambda v: (v.not_before, v.key_id), default=None)
+        if v is not current and v.not_before <= current.not_before
+    }
+
+
+def _latest(verifiers: Iterable[Verifier]) -> Verifier | None:
+    return max(verifiers, key=lambda v: (v.not_before, v.key_id), default=None)

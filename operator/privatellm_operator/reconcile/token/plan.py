@@ -25,6 +25,10 @@ class Occasion(StrEnum):
     EXTENSION = "KeyExtended"
 
 
+RETIRED = "KeyRetired"
+"""The reason of the event that tells of a replaced key whose time is over."""
+
+
 @dataclass(frozen=True, slots=True)
 class AddFinalizer:
     """Make sure that the request cannot disappear before its verifiers do."""
@@ -37,9 +41,10 @@ class RemoveFinalizer:
 
 @dataclass(frozen=True, slots=True)
 class RemoveVerifier:
-    """End a key at the edge."""
+    """End a key at the edge; announced where nothing else that is written tells of it."""
 
     name: str
+    announcement: Announcement | None = None
 
 
 @dataclass(frozen=True, slots=True)
