@@ -11,10 +11,13 @@ from privatellm.kube import KubeClient, Manifest, kinds
 from privatellm_operator.handlers.obstacles import ObstacleWatches
 from privatellm_operator.queue import Key, WorkQueue
 from privatellm_operator.world.obstacles import Obstacle
+from token_crash import FragileClient
 
 pytestmark = pytest.mark.integration
 
 NAME = "chat-llama"
+CHECK = "private-llm-auth"
+"""The middleware that asks the ForwardAuth service."""
 
 
 async def _status(client: KubeClient, namespace: str) -> dict[str, Any]:
@@ -28,12 +31,21 @@ def _condition(status: dict[str, Any], kind: str) -> dict[str, Any]:
     return next(c for c in status["conditions"] if c["type"] == kind)
 
 
+CONTENTS: dict[kinds.Kind, Manifest] = {
+    kinds.SERVICE: {"spec": {"ports": [{"port": 80}]}},
+    kinds.NETWORK_POLICY: {"spec": {"podSelector": {}}},
+    kinds.INGRESS: {
+        "spec": {"defaultBackend": {"service": {"name": "theirs", "port": {"number": 80}}}}
+    },
+    kinds.SECRET: {"stringData": {"api-key": "theirs"}},
+    kinds.MIDDLEWARE: {"spec": {"headers": {"customRequestHeaders": {"X-Theirs": "1"}}}},
+}
+"""What somebody else's objects say."""
+
+
 def _foreign(namespace: str, kind: kinds.Kind, **metadata: Any) -> Manifest:
-    spec: Manifest = {"ports": [{"port": 80}]}
-    if kind is kinds.NETWORK_POLICY:
-        spec = {"podSelector": {}}
     named = {"name": NAME, "namespace": namespace} | metadata
-    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": named, "spec": spec}
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": named} | CONTENTS[kind]
 
 
 async def test_everything_in_the_way_is_told_in_the_first_pass(
@@ -49,6 +61,70 @@ async def test_everything_in_the_way_is_told_in_the_first_pass(
     accepted = _condition(await _status(client, tenant), "Accepted")
     assert accepted["reason"] == "ChildConflict"
     assert f"NetworkPolicy {NAME}, Service {NAME}" in accepted["message"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kinds.INGRESS, NAME), (kinds.SECRET, f"{NAME}-key")],
+    ids=["the route", "the backend key"],
+)
+async def test_what_a_customer_put_there_before_is_told_and_never_adopted(
+    client: KubeClient, operator: InstanceOperator, tenant: str, kind: kinds.Kind, name: str
+) -> None:
+    """Nor changed in any way."""
+    theirs = await client.create(kind, _foreign(tenant, kind, name=name))
+    await client.create(kinds.LLM_INSTANCE, order(tenant))
+
+    for _ in range(2):
+        await operator.reconcile(tenant, "chat")
+
+    accepted = _condition(await _status(client, tenant), "Accepted")
+    assert accepted["reason"] == "ChildConflict"
+    assert f"{kind.name} {name}" in accepted["message"]
+    assert await client.get(kind, name, tenant) == theirs
+
+
+async def _told(client: KubeClient, namespace: str) -> list[tuple[str, str, str]]:
+    events = (await client.list(kinds.EVENT, namespace)).items
+    return [(each["reason"], each["type"], each["regarding"]["name"]) for each in events]
+
+
+async def test_a_middleware_of_others_in_our_namespace_is_taken_over_and_that_is_told(
+    client: KubeClient, fragile: FragileClient, system: str
+) -> None:
+    """Left alone it would be a check that checks nothing, because the chain goes by names."""
+    theirs = _foreign(system, kinds.MIDDLEWARE, name=CHECK)
+    await client.create(kinds.MIDDLEWARE, theirs)
+    operator = InstanceOperator(fragile, system)
+
+    await operator.equip()
+
+    taken = await client.get(kinds.MIDDLEWARE, CHECK, system)
+    assert taken is not None
+    assert taken["spec"].keys() == {"forwardAuth"}
+    assert await _told(client, system) == [("MiddlewareTakenOver", "Warning", CHECK)]
+    fragile.forget()
+    await operator.equip()
+    assert fragile.writes == []
+
+
+async def test_a_middleware_that_was_made_to_look_like_others_is_taken_back_and_that_is_told(
+    client: KubeClient, operator: InstanceOperator, system: str
+) -> None:
+    """Without its label the operator does not see it, and whoever took that may have changed more."""
+    assert await _told(client, system) == []
+    changed = {
+        "metadata": {"labels": {labels.MANAGED_BY: None}},
+        "spec": {"forwardAuth": {"address": "http://theirs.example"}},
+    }
+    await client.patch(kinds.MIDDLEWARE, CHECK, system, changed)
+
+    await operator.equip()
+
+    taken = await client.get(kinds.MIDDLEWARE, CHECK, system)
+    assert taken is not None
+    assert taken["spec"]["forwardAuth"]["address"].endswith("/auth/verify")
+    assert await _told(client, system) == [("MiddlewareTakenOver", "Warning", CHECK)]
 
 
 async def test_what_a_gone_instance_owns_is_waited_for(

@@ -2,6 +2,10 @@
 
 They are written before any route names them, repaired when somebody changes them, and a model's chain
 goes only when no Ingress names it any more: Traefik answers 404 for a route whose middleware is missing.
+
+What has the name of one of them and is not ours is taken over, and the event on it says so. That is the one
+place where we adopt: the namespace is the operator's own and no customer's, the chain goes by names, and a
+link of somebody else's making would be a check that checks nothing.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,10 +13,12 @@ from collections.abc import Iterable, Iterator
 import structlog
 
 from privatellm.api.llm_model import LLMModel
-from privatellm.errors import InvalidObjectError, NotFoundError
+from privatellm.errors import ConflictError, InvalidObjectError, NotFoundError
 from privatellm.kube import Manifest, kinds
 from privatellm_operator.context import ProcessContext
 from privatellm_operator.queue import Key
+from privatellm_operator.reconcile.events import Announcement, EventRecorder
+from privatellm_operator.reconcile.instance.apply import NEVER_A_VERSION
 from privatellm_operator.reconcile.owned import OwnedWriter
 from privatellm_operator.reconcile.restoring import Repair, repair_of
 from privatellm_operator.render import middlewares
@@ -20,6 +26,15 @@ from privatellm_operator.render.ingress import ROUTER, middleware_reference
 from privatellm_operator.settings import Settings
 
 log = structlog.get_logger(__name__)
+
+TAKEN_OVER = Announcement(
+    reason="MiddlewareTakenOver",
+    note="The operator's routes go by a middleware of this name, so it is now what they need. "
+    "Give yours another name or keep it in another namespace.",
+    action="Apply",
+    warning=True,
+)
+"""What whoever made a middleware of such a name is told."""
 
 LEFTOVER_SECONDS = 60.0
 """When to look whether a model's old chain can go."""
@@ -31,6 +46,7 @@ class MiddlewareReconciler:
     def __init__(self, context: ProcessContext) -> None:
         self._context = context
         self._owned = OwnedWriter(context)
+        self._recorder = EventRecorder(context.client, context.clock, context.settings.pod.name)
 
     async def reconcile(self, key: Key) -> float | None:
         """Do one pass over all middlewares."""
@@ -68,11 +84,31 @@ class MiddlewareReconciler:
             metadata = manifest["metadata"]
             live = store.get(metadata["namespace"], metadata["name"])
             remembered = self._context.answers.of(kinds.MIDDLEWARE, live) if live else None
-            needed = repair_of(live, manifest, remembered) if live else Repair.APPLY
-            if needed is Repair.APPLY:
+            needed = repair_of(live, manifest, remembered) if live else None
+            if live is None:
+                await self._create(manifest)
+            elif needed is Repair.APPLY:
                 await self._owned.apply(kinds.MIDDLEWARE, manifest, {})
-            elif needed is Repair.RESTORE and live is not None:
+            elif needed is Repair.RESTORE:
                 await self._owned.restore(kinds.MIDDLEWARE, live, manifest)
+
+    async def _create(self, manifest: Manifest) -> None:
+        guard = {"resourceVersion": NEVER_A_VERSION}
+        try:
+            await self._owned.apply(kinds.MIDDLEWARE, manifest, guard)
+        except ConflictError:
+            await self._owned.apply(kinds.MIDDLEWARE, manifest, {})
+            await self._tell(manifest)
+
+    async def _tell(self, manifest: Manifest) -> None:
+        """Tell that a middleware of somebody else's was taken over."""
+        metadata = manifest["metadata"]
+        name = (metadata["namespace"], metadata["name"])
+        log.warning("a middleware of others had the name of ours", object="/".join(name))
+        taken = self._context.world[kinds.MIDDLEWARE].get(*name)
+        if taken is not None:
+            regarding = manifest | {"metadata": taken["metadata"]}
+            await self._recorder.record(regarding, TAKEN_OVER)
 
     def _enqueue_instances(self) -> None:
         for instance in self._context.world[kinds.LLM_INSTANCE].all():
