@@ -4,8 +4,10 @@ What it may do in a namespace is bound there: it comes and goes with the binding
 """
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
+from uuid import uuid4
 
 import pytest
 
@@ -18,6 +20,9 @@ from operator_passes import order
 from operator_process import environment, running
 from privatellm import labels
 from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm.names import slug_of
+from privatellm.tokens import Token
+from privatellm.verifiers import Verifier, hash_profile
 
 pytestmark = pytest.mark.integration
 
@@ -121,6 +126,20 @@ async def keys(client: KubeClient, system: str) -> int:
     return len((await client.list(kinds.SECRET, f"{system}-tokens", labels=marked)).items)
 
 
+def a_verifier(namespace: str) -> Verifier:
+    """Return the verifier of a request that does not exist in a customer's namespace."""
+    token, uid = Token.mint(), str(uuid4())
+    return Verifier(
+        key_id=token.key_id,
+        hash=hash_profile().hash(token.secret),
+        request_uid=str(uuid4()),
+        instance_uid=uid,
+        slug=slug_of(uid),
+        namespace=namespace,
+        not_before=datetime.now(UTC).replace(microsecond=0),
+    )
+
+
 async def until_gone(client: KubeClient, namespace: str) -> None:
     """Wait for the end of a namespace."""
 
@@ -154,6 +173,28 @@ async def test_a_namespace_ends_with_what_was_ordered_in_it(
 
         await until_gone(client, tenant)
         assert await keys(client, system) == 0
+        assert await operator.stop() == 0
+
+
+async def test_a_running_operator_removes_verifiers_that_nobody_answers_for(
+    client: KubeClient, variables: dict[str, str], tmp_path: Path, tenant: str, system: str
+) -> None:
+    """Those of namespaces that it does not serve are somebody else's business."""
+    tokens = f"{system}-tokens"
+    orphan, foreign = [
+        await client.create(kinds.SECRET, a_verifier(namespace).to_secret(tokens))
+        for namespace in (tenant, "not-served")
+    ]
+    async with running(variables, tmp_path / "operator.log") as operator:
+        await operator.until("leading")
+        await order_and_ask(client, tenant)
+
+        async def swept() -> bool:
+            return await client.get(kinds.SECRET, orphan["metadata"]["name"], tokens) is None
+
+        await eventually(swept, within=30, what="a sweep")
+        assert await client.get(kinds.SECRET, foreign["metadata"]["name"], tokens) == foreign
+        assert await keys(client, system) == 2
         assert await operator.stop() == 0
 
 
