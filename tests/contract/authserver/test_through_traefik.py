@@ -5,7 +5,7 @@ import json
 import shutil
 import sys
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,18 @@ from auth_world import CHAT, PLATFORM_KEY, Key, World, make_key
 from bare_servers import free_port
 from eventually import eventually
 from privatellm_authserver import clocks
-from privatellm_authserver.asgi import VerifyApp
+from privatellm_authserver.asgi import Receive, Scope, Send, VerifyApp
 from privatellm_authserver.audit import AuditLog
 from privatellm_authserver.headers import FactReader
 from privatellm_authserver.metrics import Meter
 from privatellm_authserver.paths import ALLOWED
-from privatellm_authserver.serving import listen, make_server
+from privatellm_authserver.serving import Server, listen, make_server
 
 SOON = 20.0
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+KEPT = 2
+"""Idle connections that Traefik keeps to the check."""
 
 Seen = list[tuple[str, str, dict[str, str]]]
 
@@ -43,11 +46,24 @@ def traefik() -> str:
 
 @dataclass
 class Edge:
-    """Traefik in front of the check and of a backend that notes what reaches it."""
+    """Traefik in front of the check and of a backend that notes what reaches it.
+
+    Attributes:
+        port: Where customers go.
+        world: The keys that the check knows.
+        seen: What reached the backend.
+        askers: The other ends of connections on which the check was asked.
+        server: What serves the check.
+    """
 
     port: int
     world: World = field(default_factory=World)
     seen: Seen = field(default_factory=list)
+    askers: set[tuple[str, int]] = field(default_factory=set)
+    server: Server = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.server = make_server(self.check())
 
     @property
     def url(self) -> str:
@@ -73,6 +89,21 @@ class Edge:
         first = await asyncio.wait_for(reader.readline(), SOON)
         writer.close()
         return int(first.split()[1])
+
+    def check(self) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+        """Return the check, and note who asks it."""
+        app = VerifyApp(FactReader(f"127.0.0.1:{self.port}"), self.world.index, Meter(), AuditLog())
+
+        async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+            self.askers.add(scope["client"])
+            await app(scope, receive, send)
+
+        return noted
+
+    @property
+    def connections(self) -> int:
+        """How many connections to the check are open."""
+        return len(self.server.server_state.connections)
 
     async def backend(self, request: web.Request) -> web.Response:
         """Note a request and answer it."""
@@ -139,11 +170,9 @@ async def start_traefik(config: Path, edge: Edge) -> Process:
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Edge]:
     """One Traefik, one check and one backend for all tests here."""
     edge = Edge(free_port())
-    reader = FactReader(f"127.0.0.1:{edge.port}")
-    server = make_server(VerifyApp(reader, edge.world.index, Meter(), AuditLog()))
     listener = listen("127.0.0.1", 0)
     auth_port = listener.getsockname()[1]
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    serving = asyncio.create_task(edge.server.serve(sockets=[listener]))
     app = web.Application()
     app.router.add_route("*", "/{tail:.*}", edge.backend)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -155,7 +184,7 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Edg
     yield edge
     process.terminate()
     await process.wait()
-    server.should_exit = True
+    edge.server.should_exit = True
     await serving
     await runner.cleanup()
 
@@ -165,6 +194,7 @@ def edge(running: Edge) -> Edge:
     """The edge, with a fresh index and nothing seen yet."""
     running.world.index.confirm(clocks.uptime())
     running.seen.clear()
+    running.askers.clear()
     return running
 
 
@@ -311,3 +341,36 @@ async def test_without_the_check_nothing_passes(edge: Edge) -> None:
 
     assert await edge.say(f"/dead/{key.slug}/v1/models", key) == 500
     assert edge.seen == []
+
+
+@pytest.mark.parametrize(("clients", "requests_each"), [(1, 400), (8, 200)])
+async def test_the_check_is_asked_on_few_connections(
+    edge: Edge, clients: int, requests_each: int
+) -> None:
+    """Traefik keeps two of them; when it opened one for each request, it ran out of ports (#6229)."""
+    key = edge.key()
+    url = f"{edge.url}/llm/{key.slug}/v1/models"
+    headers = {"authorization": f"Bearer {key.token.reveal()}"}
+
+    async def client() -> int:
+        """Ask again and again, and return the most connections that were open meanwhile."""
+        most = 0
+        async with httpx.AsyncClient(headers=headers) as http:
+            for _ in range(requests_each):
+                edge.world.index.confirm(clocks.uptime())
+                assert (await http.get(url)).status_code == 200
+                most = max(most, edge.connections)
+        return most
+
+    most = max(await asyncio.gather(*(client() for _ in range(clients))))
+
+    assert len(edge.seen) == clients * requests_each
+    # One for each request that is under way, and as many that Traefik has closed and we not noticed yet.
+    assert most <= 2 * clients + KEPT
+    # One client's next request finds the connection of its last one.
+    assert clients > 1 or len(edge.askers) <= KEPT
+
+    async def few_are_left() -> bool:
+        return edge.connections <= KEPT
+
+    await eventually(few_are_left, within=SOON, what="the end of connections that nobody needs")
