@@ -15,17 +15,24 @@ from typing import Any, Literal
 
 from aiohttp import web
 
+SERVICE_ACCOUNT_TOKEN = "token-of-the-service-account"
+
 Fault = Literal["none", "silent", "gone", "break", "end", "refuse"]
 
 
 @dataclass
 class ApiServer:
-    """Secrets, their history, and a fault."""
+    """Secrets, their history, and a fault.
+
+    Attributes:
+        open_watches: How many watches may still be told something.
+    """
 
     secrets: dict[str, dict[str, Any]] = field(default_factory=dict)
     fault: Fault = "none"
     lists: int = 0
     watches: int = 0
+    open_watches: int = 0
     fail_pages: int = 0
     version: int = 100
     url: str = ""
@@ -58,7 +65,7 @@ class ApiServer:
         """Write a kubeconfig that leads here."""
         cluster = {"name": "c", "cluster": {"server": self.url}}
         context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
-        user = {"name": "u", "user": {"token": "t"}}
+        user = {"name": "u", "user": {"token": SERVICE_ACCOUNT_TOKEN}}
         path.write_text(
             json.dumps(
                 {
@@ -106,11 +113,14 @@ class ApiServer:
         response.content_type = "application/json"
         await response.prepare(request)
         version = int(request.query["resourceVersion"])
+        self.open_watches += 1
         try:
             async with asyncio.timeout(float(request.query["timeoutSeconds"])):
                 await self._stream(response, version)
         except TimeoutError:
             pass
+        finally:
+            self.open_watches -= 1
         if self.fault == "silent":
             # As if the packets were dropped: the connection stays, nothing arrives, not even its end.
             await asyncio.sleep(3600)

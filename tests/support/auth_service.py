@@ -15,7 +15,8 @@ from auth_world import PLATFORM_KEY, PUBLIC_HOST, Key, question_for
 from bare_servers import free_port
 from eventually import eventually
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0
+"""Workers are Python processes: on a busy machine one takes many seconds to begin."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,17 @@ class Service:
                 return False
 
         await eventually(ready, within=within, what="readiness")
+
+    async def until_answering(self, key: Key, within: float = START_SECONDS) -> None:
+        """Wait until a worker answers, whatever it says about the key."""
+
+        async def answering() -> bool:
+            try:
+                return bool((await self.ask(key)).status_code)
+            except httpx.TransportError:
+                return False
+
+        await eventually(answering, within=within, what="an answer")
 
     def workers(self) -> list[int]:
         """Return the process ids of the workers."""
@@ -111,9 +123,21 @@ async def running(
         log: Where it writes.
         within: Seconds that it may take to become ready.
     """
+    async with starting(environment, log) as service:
+        await service.until_ready(within)
+        yield service
+
+
+@asynccontextmanager
+async def starting(environment: dict[str, str], log: Path) -> AsyncIterator[Service]:
+    """Run a service until the block ends; it may not even listen yet when the block begins.
+
+    Args:
+        environment: Its environment.
+        log: Where it writes.
+    """
     service = await start(environment, log)
     try:
-        await service.until_ready(within)
         yield service
     finally:
         if service.process.returncode is None:

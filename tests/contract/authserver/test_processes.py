@@ -5,16 +5,18 @@ import os
 import re
 import signal
 import time
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from auth_api_server import ApiServer, api_server
-from auth_service import Service, environment_for, running, start
-from auth_world import PLATFORM_KEY, make_key
+from auth_api_server import SERVICE_ACCOUNT_TOKEN, ApiServer, api_server
+from auth_service import Service, environment_for, running, start, starting
+from auth_world import PLATFORM_KEY, Key, make_key
 from eventually import eventually
+from privatellm_authserver import clocks
 
 SOON = 20.0
 
@@ -88,17 +90,42 @@ async def test_the_end_of_a_key_is_told_when_every_worker_refuses_it(
     assert 0 <= datetime.fromisoformat(since[key.token.key_id]).timestamp() - ended < SOON
 
 
-async def test_no_secret_is_logged_by_the_whole_service(api: ApiServer, service: Service) -> None:
-    """What the process wrote holds neither token nor hash nor backend key."""
+@pytest.mark.parametrize("level", ["info", "debug"])
+async def test_no_secret_is_logged_by_the_whole_service(
+    api: ApiServer, environment: dict[str, str], tmp_path: Path, level: str
+) -> None:
+    """Neither a key nor its hash, neither a backend key nor the service's own token, at any level."""
     key = make_key()
     await api.change("ADDED", key.secret)
-    await service.until(key, "allowed")
+    changed = environment | {"PRIVATE_LLM_LOG_LEVEL": level}
+    async with running(changed, tmp_path / "log") as service:
+        await service.until(key, "allowed")
+        # What is noted about failures is searched as well.
+        await api.set_fault("break")
+        await eventually(lambda: watches(api, 0), within=SOON, what="the end of watches")
+        await api.set_fault("gone")
+        await eventually(lambda: relisted(api), within=SOON, what="a second list")
+        await api.set_fault("none")
+        await api.change("DELETED", key.secret)
+        await service.until(key, "revoked_api_key")
     log = service.log.read_text()
 
     assert key.token.key_id in log
-    backend_key = PLATFORM_KEY.backend_key(key.uid)
-    for secret in (key.token.secret, key.secret["data"]["hash"], backend_key, PLATFORM_KEY._text):
+    assert ('"level": "debug"' in log) is (level == "debug")
+    stored = key.secret["data"]["hash"]
+    hidden = (key.token.secret, stored, b64decode(stored).decode(), PLATFORM_KEY._text)
+    for secret in (*hidden, PLATFORM_KEY.backend_key(key.uid), SERVICE_ACCOUNT_TOKEN):
         assert secret not in log
+
+
+async def watches(api: ApiServer, number: int) -> bool:
+    """Return whether so many watches are open that may still be told something."""
+    return api.open_watches == number
+
+
+async def relisted(api: ApiServer) -> bool:
+    """Return whether one of the two workers has read the whole list more than once."""
+    return api.lists > 2
 
 
 async def test_a_worker_that_dies_is_replaced(service: Service) -> None:
@@ -210,18 +237,74 @@ async def test_a_port_in_use_is_reported(
     assert "choose another port" in (tmp_path / "second").read_text()
 
 
+async def test_nobody_is_let_in_before_the_first_list(
+    api: ApiServer, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """A service that starts while the API server is away says 503, and is ready by itself afterwards."""
+    key = make_key()
+    await api.change("ADDED", key.secret)
+    await api.set_fault("refuse")
+    async with starting(environment, tmp_path / "log") as service:
+        await service.until_answering(key)
+        answers = [await service.ask(key) for _ in range(12)]
+        readiness = await service.get("/readyz")
+
+        assert {(a.status_code, a.headers.get("retry-after")) for a in answers} == {(503, "5")}
+        assert {a.json()["error"]["code"] for a in answers} == {"service_unavailable"}
+        assert readiness.status_code == 503
+
+        await api.set_fault("none")
+        await service.until_ready()
+        await service.until(key, "allowed")
+
+
+BOUND = 6.0
+"""Seconds; long enough that a busy machine confirms the index in time, short enough to wait for."""
+
+
 async def test_a_black_holed_watch_is_answered_by_503_in_time(
     api: ApiServer, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """The connection to the API server looks alive, but nothing was confirmed for too long."""
-    # Long enough that a busy machine confirms the index in time, short enough to wait for.
-    changed = environment | {"PRIVATE_LLM_MAX_STALENESS_SECONDS": "6", "PRIVATE_LLM_WORKERS": "1"}
-    key = make_key()
+    """The connection looks alive, but nobody is let in who asks later than the bound allows."""
+    staleness = {"PRIVATE_LLM_MAX_STALENESS_SECONDS": str(BOUND), "PRIVATE_LLM_WORKERS": "1"}
+    key, last = make_key(), make_key()
     await api.change("ADDED", key.secret)
-    async with running(changed, tmp_path / "log") as service:
-        await service.until(key, "allowed", within=SOON)
+    async with running(environment | staleness, tmp_path / "log") as service:
+        await outlive_the_bound(api, service, key)
+        await api.change("ADDED", last.secret)
+        await eventually(lambda: opens(service, last), within=SOON, what="the last word")
+        # What was said is heard, and the watch is not about to end: nothing that confirms is under way.
+        await eventually(lambda: watches(api, 1), within=SOON, what="an open watch")
         await api.set_fault("silent")
+        since = clocks.uptime()
 
-        await service.until(key, "service_unavailable", within=4 * 6.0)
+        asked: list[tuple[float, int]] = []
 
+        async def refused() -> bool:
+            at = clocks.uptime() - since
+            answer = await service.ask(key)
+            asked.append((at, answer.status_code))
+            return "retry-after" in answer.headers
+
+        await eventually(refused, within=BOUND + SOON, what="a refusal")
+
+        assert [at for at, status in asked if status == 200 and at > BOUND] == []
+        assert {status for _, status in asked} <= {200, 503}
+        assert await service.outcomes(key) == {"service_unavailable"}
         assert (await service.get("/readyz")).status_code == 503
+
+
+async def outlive_the_bound(api: ApiServer, service: Service, key: Key) -> None:
+    """Wait until a key opens although the list is older than the bound: bookmarks keep it fresh."""
+    began = clocks.uptime()
+
+    async def outlived() -> bool:
+        await api.bookmark()
+        return await opens(service, key) and clocks.uptime() - began > BOUND
+
+    await eventually(outlived, within=BOUND + SOON, what="a key that outlives the bound")
+
+
+async def opens(service: Service, key: Key) -> bool:
+    """Return whether a key is let in."""
+    return (await service.ask(key)).status_code == 200
