@@ -41,8 +41,9 @@ def _operator(facts: PlatformFacts) -> Manifest:
         "PRIVATE_LLM_FETCHER_IMAGE": OPERATOR_IMAGE,
         "PRIVATE_LLM_CATALOGUE_DIRECTORY": CATALOGUE_DIRECTORY,
         "PRIVATE_LLM_METRICS_PORT": str(METRICS_PORT),
-        # Who tries this out wants to see it, and there are few keys.
+        # Who tries this out wants to see it, and there are few keys and servers.
         "PRIVATE_LLM_LAST_USE_SECONDS": "10",
+        "PRIVATE_LLM_MODEL_METRICS_SECONDS": "10",
         # The demo's model is a file of this machine; a real platform keeps this off.
         "PRIVATE_LLM_ALLOW_FILE_SOURCES": "true",
     }
