@@ -6,6 +6,7 @@ import pytest
 
 from customer import ask_for_key
 from edge_route import Route, own_chain, recorded_route
+from edge_wire import Connection, request
 from eventually import eventually
 from privatellm.kube import KubeClient
 from privatellm.tokens import SECRET_LENGTH, Token
@@ -104,6 +105,38 @@ async def test_requests_at_the_same_time_are_bounded_by_key(
     assert over.values("Retry-After") == []
     assert [answer.status for answer in finished] == [200, 200, 200]
     assert again.status == 200
+
+
+async def test_a_client_that_hangs_up_gives_its_place_back(
+    client: KubeClient, namespace: str
+) -> None:
+    """At once, though the backend still works on its request: no place may be lost for ever."""
+    async with (
+        own_chain(client, concurrent_requests=1) as chain,
+        recorded_route(client, namespace, "left", chain=chain) as route,
+    ):
+        held = route.recorder.open
+        held.clear()
+        gone = await Connection.open(route.host, route.port)
+        await gone.send(request("GET", f"{route.path}/v1/models", route.host_line, route.key_line))
+
+        async def arrived() -> bool:
+            return len(route.recorder.requests) == 1
+
+        await eventually(arrived, what="the request at the backend")
+        meanwhile = await route.say()
+        # Who comes next is answered; the request of the client that is gone is not.
+        route.recorder.open = asyncio.Event()
+        route.recorder.open.set()
+        gone.close()
+
+        async def served() -> bool:
+            return (await route.say()).status == 200
+
+        await eventually(served, what="the place of the client that is gone")
+        held.set()
+
+    assert meanwhile.status == 429
 
 
 async def test_one_address_cannot_keep_the_check_busy(client: KubeClient, namespace: str) -> None:
