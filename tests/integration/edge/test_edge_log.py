@@ -1,7 +1,8 @@
-"""What the real Traefik writes about a request whose client put its key in the wrong place."""
+"""What is written about a request: by the check, and by the real Traefik in front of it."""
 
 import json
 import secrets
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import embedded
 from edge_route import Route
 from eventually import eventually
+from privatellm.tokens import SECRET_LENGTH, Token
 
 pytestmark = [pytest.mark.integration, pytest.mark.asyncio(loop_scope="module")]
 
@@ -43,3 +45,56 @@ async def test_a_key_in_the_address_is_in_no_log(
     assert {"RequestPath", "RequestLine"}.isdisjoint(entry)
     for log in (environment.state / "log").iterdir():
         assert key.encode() not in log.read_bytes(), log.name
+
+
+async def audit_lines(environment: embedded.Environment, key_id: str) -> list[dict[str, Any]]:
+    """Return the audit lines about a key, as whoever runs the platform reads them."""
+    log = await embedded.kubectl(
+        environment,
+        "logs",
+        "--namespace=private-llm-system",
+        "--selector=app.kubernetes.io/name=private-llm-authserver",
+        "--tail=-1",
+    )
+    entries = (json.loads(line) for line in log.splitlines() if line.startswith("{"))
+    return [entry for entry in entries if entry.get("key_id") == key_id]
+
+
+ALLOWED = {"event": "request allowed", "level": "info"}
+DENIED = {"event": "request denied", "level": "warning"}
+
+
+@pytest.mark.parametrize(
+    ("secret_is_right", "path", "verdict"),
+    [
+        (True, "/v1/models", ALLOWED),
+        (True, "/slots", DENIED | {"reason": "path_not_allowed"}),
+        (False, "/v1/models", DENIED | {"reason": "invalid_api_key"}),
+    ],
+)
+async def test_a_decision_is_in_the_audit_log(
+    environment: embedded.Environment,
+    route: Route,
+    secret_is_right: bool,
+    path: str,
+    verdict: dict[str, str],
+) -> None:
+    """When, which key, which instance, method, path and why; neither query nor secret."""
+    wrong = Token(route.key_id, "A" * SECRET_LENGTH).reveal()
+    line = route.key_line if secret_is_right else f"Authorization: Bearer {wrong}"
+    asked = datetime.now(UTC)
+    about = {"key_id": route.key_id, "instance": route.slug, "method": "GET", "path": path}
+
+    async def noted() -> dict[str, Any] | None:
+        # Once more each time: lines of one kind are limited, and other tests ask a lot.
+        await route.say_unsigned(line, target=f"{route.path}{path}?user=jane")
+        for entry in await audit_lines(environment, route.key_id):
+            since = datetime.fromisoformat(entry["timestamp"]) >= asked
+            if since and (about | verdict).items() <= entry.items():
+                return entry
+        return None
+
+    entry = await eventually(noted, what="the audit line")
+    assert entry is not None
+    further = entry.keys() - (about | verdict).keys()
+    assert further <= {"timestamp", "suppressed", "worker", "namespace"}
