@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from typing_extensions import override
@@ -30,7 +31,7 @@ class Turn:
     act: Act
     told: tuple[str, ...]
     warning: bool = False
-    spec: tuple[tuple[str, object], ...] = ()
+    spec: tuple[tuple[str, Any], ...] = ()
 
     @override
     def __str__(self) -> str:
@@ -147,7 +148,7 @@ async def test_each_turn_in_the_life_of_a_key_is_told_once(
     ],
 )
 async def test_the_end_of_a_replaced_key_is_told(
-    tenant: Tenant, operator: TokenOperator, spec: dict[str, object], ahead: timedelta
+    tenant: Tenant, operator: TokenOperator, spec: dict[str, Any], ahead: timedelta
 ) -> None:
     """With its id and without the key; until then both work."""
     await tenant.order()

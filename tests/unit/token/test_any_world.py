@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privatellm import labels
-from privatellm.api.api_token_request import TokenPhase
 from privatellm.api.llm_instance import InstancePhase
 from privatellm.tokens import Token
 from privatellm_operator.reconcile.token.decide import decide
@@ -30,6 +29,7 @@ from privatellm_operator.reconcile.token.plan import (
 )
 from privatellm_operator.reconcile.token.terms import terms_of
 from privatellm_operator.render import token_secret
+from token_strategies import SPECS, statuses
 from token_worlds import (
     CREATED,
     INSTANCE_UID,
@@ -46,41 +46,7 @@ from token_worlds import (
 TOKENS = tuple(Token.mint() for _ in range(4))
 """The keys of a request's life; which of them exist is up to the example."""
 
-DURATIONS = st.sampled_from([None, "30m", "2h", "36h", "0.5s", "1h0.25s", "9999999h"])
-
-SPECS = st.fixed_dictionaries(
-    {"revoked": st.booleans()},
-    optional={
-        "expiresAfter": DURATIONS.filter(bool),
-        "rotation": st.sampled_from(
-            [{"every": "1h"}, {"every": "2h", "overlap": "2h"}, {"every": "3h", "overlap": "20m"}]
-        ),
-        "description": st.text(max_size=20),
-    },
-)
-
-STATUSES = st.fixed_dictionaries(
-    {},
-    optional={
-        "keyID": st.sampled_from([token.key_id for token in TOKENS]) | st.text(max_size=15),
-        "phase": st.sampled_from([phase.value for phase in TokenPhase]),
-        "issuedAt": st.text(max_size=10),
-        "expiresAt": st.text(max_size=10),
-        "secretName": st.text(max_size=10),
-        "conditions": st.lists(
-            st.fixed_dictionaries(
-                {
-                    "type": st.sampled_from(["Ready", "Other"]),
-                    "status": st.sampled_from(["True", "False", "Unknown"]),
-                    "reason": st.text(max_size=8),
-                    "message": st.text(max_size=8),
-                    "lastTransitionTime": st.text(max_size=8),
-                }
-            ),
-            max_size=2,
-        ),
-    },
-)
+STATUSES = statuses([token.key_id for token in TOKENS])
 
 INSTANCES = st.none() | st.builds(
     InstanceFacts, st.just(INSTANCE_UID), st.sampled_from([*InstancePhase, None])
