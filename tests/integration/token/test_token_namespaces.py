@@ -1,4 +1,4 @@
-"""Namespaces that refuse, that fill up and that go away; and many objects at the same time."""
+"""Namespaces that refuse, that fill up and that go away; and many operators at the same time."""
 
 import asyncio
 import contextlib
@@ -141,36 +141,3 @@ async def test_a_request_that_somebody_else_wrote_meanwhile_gets_no_key_in_this_
         await operator.without_looking(tenant.namespace, REQUEST)
 
     assert await tenant.verifiers() == ()
-
-
-async def test_many_objects_and_a_deletion_in_one_second_end_consistently(
-    client: KubeClient, tenant: Tenant, operator: TokenOperator
-) -> None:
-    names = [f"chat-{number}" for number in range(50)]
-    await asyncio.gather(*(tenant.order(name=name) for name in names))
-    await asyncio.gather(
-        *(tenant.ask(name=name, instanceName=name) for name in ("chat-0", "chat-1"))
-    )
-    doomed = replace(tenant, namespace=f"doomed-{token_hex(4)}")
-    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": doomed.namespace}}
-    await client.create(kinds.NAMESPACE, manifest)
-    await doomed.order()
-    await doomed.ask()
-
-    async def settled() -> bool:
-        keys = ((tenant, "chat-0"), (tenant, "chat-1"), (doomed, REQUEST))
-        await operator.look()
-        await asyncio.gather(
-            client.delete(kinds.NAMESPACE, doomed.namespace),
-            *(operator.without_looking(place.namespace, name) for place, name in keys),
-            return_exceptions=True,
-        )
-        await operator.sweeper.sweep()
-        return await client.get(kinds.NAMESPACE, doomed.namespace) is None
-
-    await eventually(settled, within=60, what="the end of the deletion")
-
-    assert await doomed.verifiers() == ()
-    assert len(await tenant.verifiers()) == 2
-    for name in ("chat-0", "chat-1"):
-        assert await tenant.opens((await tenant.data(f"{name}-token"))["OPENAI_API_KEY"])
