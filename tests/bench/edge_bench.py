@@ -12,8 +12,7 @@ servers are asked:
 Everything shares the machine: at 16 and 64 connections on two cores the queue is most of a latency, and
 requests a second and processor time for each request tell more. LiteLLM runs with one worker, its master
 key and no database, its lightest set-up; its virtual keys, which are what compares with ours, need a
-PostgreSQL. The embedded environment's Traefik opens a connection for each request to a model server, which
-a cluster's does not.
+PostgreSQL.
 """
 
 import argparse
@@ -23,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
@@ -45,10 +44,26 @@ KINDS = ("answer", "stream")
 BUSY = ("llamacpp:requests_processing", "llamacpp:requests_deferred")
 """What llama.cpp counts for as long as it has something to do."""
 
-ROUNDS = {FAST: 3, REAL: 2}
-SECONDS = {FAST: 3.0, REAL: 6.0}
 TOKENS = 8
 """Tokens that the real server generates for a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How long each way is asked.
+
+    Attributes:
+        rounds: How often, in turns with the others.
+        seconds: How long each time.
+    """
+
+    rounds: int
+    seconds: float
+
+
+USUAL = {FAST: Turns(3, 3.0), REAL: Turns(2, 6.0)}
+BRIEF = dict.fromkeys(USUAL, Turns(1, 1.0))
+"""Enough to see that everything works."""
 
 
 @dataclass(slots=True)
@@ -185,14 +200,16 @@ def _generate(order: str) -> str:
     return finished.stdout
 
 
-async def case(there: dict[str, Target], server: str, kind: str, connections: int) -> Row:
+async def case(
+    there: dict[str, Target], server: str, kind: str, connections: int, turns: Turns
+) -> Row:
     """Measure one case, the ways in turns."""
     seen = {way: Seen() for way in WAYS}
-    for _ in range(ROUNDS[server]):
+    for _ in range(turns.rounds):
         for way in WAYS:
             if server == REAL:
                 await until_idle(there["direct"])
-            seen[way].add(*await turn(there[way], server, kind, connections, SECONDS[server]))
+            seen[way].add(*await turn(there[way], server, kind, connections, turns.seconds))
     return Row(server, kind, connections, {way: Figures.of(seen[way]) for way in WAYS})
 
 
@@ -230,14 +247,17 @@ async def until_open(found: Ways) -> None:
 
 
 async def measure(
-    state: Path | None, directory: Path, servers: Sequence[str], connections: Sequence[int]
+    state: Path | None,
+    directory: Path,
+    cases: Sequence[tuple[str, str, int]],
+    turns: Mapping[str, Turns],
 ) -> list[Row]:
-    """Measure every case."""
+    """Measure every case: a server, a kind of answer, a number of connections."""
     rows = []
     async with ways(state, directory) as found:
         await until_open(found)
-        for server, kind, count in product(servers, KINDS, connections):
-            rows.append(await case(found[server], server, kind, count))
+        for server, kind, count in cases:
+            rows.append(await case(found[server], server, kind, count, turns[server]))
             write_row(rows[-1], sys.stderr)
     return rows
 
@@ -260,13 +280,12 @@ def write_row(row: Row, out: TextIO) -> None:
         )
 
 
-def report(rows: list[Row]) -> dict[str, Any]:
+def report(rows: list[Row], turns: Mapping[str, Turns]) -> dict[str, Any]:
     """Return everything as plain data."""
     return {
         **described(),
         "litellm": bench_litellm.version(),
-        "seconds": SECONDS,
-        "rounds": ROUNDS,
+        "turns": {server: asdict(of_server) for server, of_server in turns.items()},
         "rows": [asdict(row) for row in rows],
     }
 
@@ -278,15 +297,17 @@ def main() -> None:
     parser.add_argument("--state", type=Path, help="a running environment with the demo")
     parser.add_argument("--servers", nargs="+", choices=(FAST, REAL), default=(FAST, REAL))
     parser.add_argument("--connections", type=int, nargs="+", default=CONNECTIONS)
+    parser.add_argument("--brief", action="store_true", help="see that it works, measure nothing")
     options = parser.parse_args()
+    turns = BRIEF if options.brief else USUAL
+    cases = tuple(product(options.servers, KINDS, options.connections))
     with tempfile.TemporaryDirectory(prefix="private-llm-bench-") as name:
-        wanted = (options.state, Path(name), options.servers, options.connections)
-        rows = asyncio.run(measure(*wanted))
+        rows = asyncio.run(measure(options.state, Path(name), cases, turns))
     for row in rows:
         write_row(row, sys.stdout)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(report(rows), indent=2) + "\n")
+        options.json.write_text(json.dumps(report(rows, turns), indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ import embedded
 from bench_machine import cpu_seconds, family
 from customer import MODEL, Credentials, read_credentials
 from edge_route import PORT, led_elsewhere, own_chain
-from privatellm.kube import KubeClient, kinds
+from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm.kube.kinds import Kind
 from privatellm.names import backend_key_name, token_secret_name
 from privatellm_local.demo import names as demo
 from privatellm_local.paths import StatePaths
@@ -33,6 +34,12 @@ from privatellm_local.processes.status import read_living
 FAST, REAL = "fast", "real"
 BENCH = Path(__file__).parents[1] / "bench"
 NO_LIMIT = 10**9
+IDLE_CONNECTIONS = 200
+"""What Traefik keeps for each server unless it is told otherwise."""
+
+SERVERS_TRANSPORT = Kind(
+    "traefik.io", "v1alpha1", "ServersTransport", "serverstransports", namespaced=True
+)
 COMPLETIONS = "/v1/chat/completions"
 
 
@@ -134,15 +141,29 @@ async def _fast(client: KubeClient, edge: Mapping[str, int]) -> AsyncIterator[di
     await client.create(kinds.NAMESPACE, manifest)
     try:
         await client.create(kinds.ROLE_BINDING, tenant_binding(namespace))
+        await client.create(SERVERS_TRANSPORT, _keeping_connections(namespace))
         unlimited = {"requests_per_minute": NO_LIMIT, "concurrent_requests": NO_LIMIT}
         async with (
             own_chain(client, address_requests_per_second=0, **unlimited) as chain,
-            led_elsewhere(client, namespace, FAST, chain=chain) as way,
+            led_elsewhere(client, namespace, FAST, chain=chain, transport=FAST) as way,
             _backend(way.host, await _backend_key(client, namespace, FAST)) as direct,
         ):
             yield {"direct": direct, "edge": _through_the_edge(way.credentials, FAST, edge)}
     finally:
         await client.delete(kinds.NAMESPACE, namespace)
+
+
+def _keeping_connections(namespace: str) -> Manifest:
+    """Return a transport as Traefik has it by default.
+
+    The embedded environment's opens a connection for each request, and a loaded machine runs out of ports.
+    """
+    return {
+        "apiVersion": SERVERS_TRANSPORT.api_version,
+        "kind": SERVERS_TRANSPORT.name,
+        "metadata": {"name": FAST, "namespace": namespace},
+        "spec": {"maxIdleConnsPerHost": IDLE_CONNECTIONS},
+    }
 
 
 @asynccontextmanager

@@ -16,7 +16,9 @@ import edge_wire
 from customer import Credentials, ask_for_key, order
 from edge_wire import Answer
 from eventually import eventually
+from leaks import leaks_in
 from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm.tokens import Token
 from privatellm_local.platform.facts import SYSTEM_NAMESPACE
 from privatellm_operator.render import middlewares
 from privatellm_operator.settings import EdgeSettings, Settings
@@ -24,6 +26,7 @@ from recorder import Recorder, recording
 
 PORT = 8001
 MIDDLEWARES = "traefik.ingress.kubernetes.io/router.middlewares"
+TRANSPORT = "traefik.ingress.kubernetes.io/service.serverstransport"
 PRIORITY = "traefik.ingress.kubernetes.io/router.priority"
 
 
@@ -82,8 +85,12 @@ class Route:
         return await self.raw(edge_wire.request(method, where, self.host_line, *lines, body=body))
 
     async def raw(self, content: bytes) -> Answer:
-        """Send bytes."""
-        return await edge_wire.exchange(self.host, self.port, content)
+        """Send bytes; whatever comes back tells no secret."""
+        answer = await edge_wire.exchange(self.host, self.port, content)
+        secret = Token.parse(self.credentials.api_key).secret.encode()
+        said = repr(answer.headers).encode() + answer.body
+        assert leaks_in([("the answer", said)], frozenset({secret})) == []
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +130,12 @@ async def recorded_route(
 
 @asynccontextmanager
 async def led_elsewhere(
-    client: KubeClient, namespace: str, name: str, *, chain: str | None = None
+    client: KubeClient,
+    namespace: str,
+    name: str,
+    *,
+    chain: str | None = None,
+    transport: str | None = None,
 ) -> AsyncIterator[Way]:
     """Order a stopped instance, ask for its key, and lead its path to an address of the caller's.
 
@@ -132,10 +144,11 @@ async def led_elsewhere(
         namespace: An onboarded namespace.
         name: The instance's name.
         chain: The chain of middlewares in the system namespace; the instance's own when absent.
+        transport: A ServersTransport of the namespace for Traefik's connections there; else the platform's.
     """
     await order(client, namespace, name, phase="Stopped", replicas=0)
     credentials = await ask_for_key(client, namespace, name, name)
-    service = await client.create(kinds.SERVICE, _service(namespace, name))
+    service = await client.create(kinds.SERVICE, _service(namespace, name, transport))
     ingress = await client.get(kinds.INGRESS, f"{name}-llama", namespace)
     assert ingress is not None
     await client.create(kinds.INGRESS, _winning(ingress, service, chain))
@@ -179,11 +192,16 @@ def _renamed(manifest: Manifest, prefix: str) -> Manifest:
     return manifest | {"metadata": metadata, "spec": spec}
 
 
-def _service(namespace: str, name: str) -> Manifest:
+def _service(namespace: str, name: str, transport: str | None) -> Manifest:
+    chosen = {TRANSPORT: f"{namespace}_{transport}@kubernetescrd"} if transport else {}
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": f"{name}-recorder", "namespace": namespace},
+        "metadata": {
+            "name": f"{name}-recorder",
+            "namespace": namespace,
+            "annotations": chosen,
+        },
         # Without a selector the host node leaves the cluster IP to the test.
         "spec": {"ports": [{"name": f"r-{secrets.token_hex(4)}", "port": PORT}]},
     }
