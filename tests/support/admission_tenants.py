@@ -16,6 +16,9 @@ RBAC = "rbac.authorization.k8s.io"
 ORDER = "ordered"
 """An LLMInstance that nothing was made for."""
 
+REQUEST = "asked"
+"""An APITokenRequest that names no instance there is, so no key is issued for it."""
+
 INSTANCE = "prod"
 """An instance of which only the children are there."""
 
@@ -148,6 +151,16 @@ def llm_instance(namespace: str) -> Manifest:
     }
 
 
+def token_request(namespace: str) -> Manifest:
+    """Return a request for a key to an instance that does not exist."""
+    return {
+        "apiVersion": kinds.API_TOKEN_REQUEST.api_version,
+        "kind": "APITokenRequest",
+        "metadata": metadata(namespace, REQUEST),
+        "spec": {"instanceName": "no-such-instance"},
+    }
+
+
 async def furnish(client: KubeClient, namespace: str) -> None:
     """Put an instance's children into a namespace, and a few objects of the tenant's own.
 
@@ -173,6 +186,7 @@ async def furnish(client: KubeClient, namespace: str) -> None:
         (kinds.INGRESS, marked_ingress),
         (kinds.INGRESS, ingress(namespace, "web", "of-somebody-else")),
         (kinds.LLM_INSTANCE, llm_instance(namespace)),
+        (kinds.API_TOKEN_REQUEST, token_request(namespace)),
     ):
         await client.create(kind, manifest)
 

@@ -7,25 +7,26 @@ import pytest
 import admission_tenants as tenants
 from admission_attempts import Attempt, assert_refused_by, creating, patching
 from privatellm.kube import KubeClient, kinds
+from privatellm.kube.kinds import Kind
 from privatellm.verifiers import SECRET_TYPE
 from privatellm_local.platform.facts import TOKEN_NAMESPACE
 
 pytestmark = pytest.mark.integration
 
+
+def believing(what: str, kind: Kind, **status: str) -> Attempt:
+    """Return the attempt to write something into the status of the order or the request."""
+    name = tenants.ORDER if kind is kinds.LLM_INSTANCE else tenants.REQUEST
+    return patching(what, kind, name, {"status": status}, subresource="status")
+
+
 STATUSES = (
-    patching(
-        "an endpoint of one's own",
-        kinds.LLM_INSTANCE,
-        tenants.ORDER,
-        {"status": {"endpoint": "https://thief.example/llm"}},
-        subresource="status",
-    ),
-    patching(
-        "a phase of one's own",
-        kinds.LLM_INSTANCE,
-        tenants.ORDER,
-        {"status": {"phase": "Ready"}},
-        subresource="status",
+    believing("an endpoint of one's own", kinds.LLM_INSTANCE, endpoint="https://thief.example/llm"),
+    believing("a phase of one's own", kinds.LLM_INSTANCE, phase="Ready"),
+    believing("a key id of one's own", kinds.API_TOKEN_REQUEST, keyID="abcdefghijkl"),
+    believing("a request that is ready", kinds.API_TOKEN_REQUEST, phase="Ready"),
+    believing(
+        "a key that was never used", kinds.API_TOKEN_REQUEST, lastUsedAt="2020-01-01T00:00:00Z"
     ),
 )
 
@@ -43,7 +44,7 @@ async def keyholder(
 
 
 @pytest.mark.parametrize("attempt", STATUSES, ids=str)
-async def test_a_tenant_does_not_write_the_status_of_its_order(
+async def test_a_tenant_writes_the_status_of_neither_its_order_nor_its_request(
     attempt: Attempt, client: KubeClient, tenant: KubeClient, scene: str
 ) -> None:
     """Even a role that grants the status subresource does not help."""
