@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx
+import pytest
 import yaml
 
 import chart_helm
-from chart_helm import Helm, Manifest
+from chart_helm import Helm, Manifest, Values
 from eventually import eventually
 from privatellm_cli.doctor import traefik
 from privatellm_local.addresses import plan_for
@@ -82,6 +83,18 @@ def test_with_https_plain_http_is_only_sent_on(helm: Helm) -> None:
         "entrypoints.web.http.redirections.entrypoint.to": ":443",
         "entrypoints.web.http.redirections.entrypoint.scheme": "https",
     }
+
+
+@pytest.mark.parametrize(
+    "values", [{}, {"PUBLIC_HOST": "llm.example.com"}, {"tls": {"secretName": "public-tls"}}]
+)
+def test_no_edge_speaks_http_3(helm: Helm, values: Values) -> None:
+    """There a body may come as slowly as it likes (CVE-2026-88012); nothing of it is tested here."""
+    embedded = traefik.of_file(yaml.safe_load(configuration.render(plan_for(1))))
+
+    for found in (options(helm.template(values)), embedded):
+        assert found
+        assert [name for name in found if "http3" in name] == []
 
 
 def test_a_certificate_never_leaves_the_releases_namespace(helm: Helm) -> None:
