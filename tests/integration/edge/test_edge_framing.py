@@ -6,6 +6,7 @@ import edge_http2
 from edge_route import Route
 from edge_verdicts import REFUSED, assert_harmless, assert_refused
 from edge_wire import CLOSED, Connection, request
+from eventually import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.asyncio(loop_scope="module")]
 
@@ -35,6 +36,25 @@ async def test_a_huge_body_without_a_key_is_answered_before_it_is_sent(route: Ro
 
     assert (answer.status, answer.code) == (401, "invalid_api_key")
     assert route.recorder.requests == []
+
+
+async def test_a_huge_body_with_a_key_is_passed_on_as_it_comes(route: Route) -> None:
+    """The edge collects nothing, so the size of a body is a matter of the model server's alone."""
+    path = f"{route.path}/v1/chat/completions"
+    head = request("POST", path, route.host_line, route.key_line, f"Content-Length: {10**12}")
+    connection = await Connection.open(route.host, route.port)
+
+    async def arrived() -> bool:
+        return len(route.recorder.requests) == 1
+
+    try:
+        # The rest of the body is never sent.
+        await connection.send(head + b" " * 2**16)
+        await eventually(arrived, what="the request at the backend")
+    finally:
+        connection.close()
+
+    assert_harmless(route)
 
 
 @pytest.mark.parametrize(
