@@ -3,7 +3,7 @@
 A pass that wrote something is one line, whatever the number of its writes. Its span belongs to the trace of
 the order that the copy is: the operator of the service cluster computes the same identity from the copy, so
 one trace leads from a workspace to the model server. A pass before there is a copy has no such trace yet,
-but it ends with one.
+but it ends with one, which is that of the copy it made: the watch may not have delivered it by then.
 """
 
 from collections.abc import Iterator
@@ -39,9 +39,12 @@ class Journal:
         """Record a pass over an object and tell of it."""
         before = self._order(identity)
         context = {"trace_id": before.trace_hex} if before is not None else {}
-        with structlog.contextvars.bound_contextvars(**context), recorded() as record:
-            yield record.fail
-        self._tell(identity, record, before or self._order(identity))
+        try:
+            with structlog.contextvars.bound_contextvars(**context), recorded() as record:
+                yield record.fail
+            self._tell(identity, record, before or self._order(identity))
+        finally:
+            self._world.placed.pop(identity, None)
 
     def _tell(self, identity: Identity, record: PassRecord, order: TraceIdentity | None) -> None:
         if record.changes:
@@ -66,4 +69,5 @@ class Journal:
         if self._spans is None:
             return None
         copies = self._world.copies.indexed(identity)
-        return order_of(copies[0]) if copies else None
+        copy = copies[0] if copies else self._world.placed.get(identity)
+        return order_of(copy) if copy is not None else None

@@ -32,6 +32,7 @@ async def ensure_copy(work: Work) -> Verdict:
         work.local = await _create(work, body)
     except AlreadyExistsError:
         return await _taken(work, body)
+    work.world.placed[work.identity] = work.local
     work.tell(Reason.PLACED, "The object was handed to the provider.")
     return None
 
@@ -78,7 +79,7 @@ async def _taken(work: Work, body: Manifest) -> Verdict:
     place = body["metadata"]
     live = await work.service.get(work.publication.local, place["name"], place.get("namespace"))
     if live is not None and work.owner.owns(live):
-        work.local = live
+        work.local = work.world.placed[work.identity] = live
         return None
     log.warning("name taken", object=str(work.identity), name=place["name"])
     work.meet(

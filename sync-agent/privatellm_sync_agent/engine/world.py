@@ -118,6 +118,8 @@ class World:
     uses: Uses = field(default_factory=Uses)
     opened: set[str] = field(default_factory=set)
     """Local namespaces in which the provider's grants were seen."""
+    placed: dict[Identity, Manifest] = field(default_factory=dict)
+    """Copies of the passes that run and made one: the watch may deliver it after the pass has ended."""
 
     def find(self, identity: Identity) -> tuple[Endpoint, Manifest] | None:
         """Return a published object and the endpoint that serves it."""

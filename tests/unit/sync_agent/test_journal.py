@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 import structlog
 from structlog.testing import capture_logs
 
@@ -42,27 +43,31 @@ class Passes:
     def __init__(self, *, traced: bool = True) -> None:
         self.copies: list[dict[str, Any]] = []
         self.spans = Spans()
-        seen = SimpleNamespace(copies=SimpleNamespace(indexed=lambda _identity: self.copies))
+        self.placed: dict[Identity, dict[str, Any]] = {}
+        copies = SimpleNamespace(indexed=lambda _identity: self.copies)
+        seen = SimpleNamespace(copies=copies, placed=self.placed)
         self.journal = Journal("instances", cast("World", seen), self.spans if traced else None)
 
-    def do(self, *changes: str, error: Exception | None = None) -> None:
-        """Do a pass that writes something, after which there is a copy."""
+    def do(self, *changes: str, error: Exception | None = None, delivered: bool = True) -> None:
+        """Do a pass that makes a copy, which the watch may or may not have delivered by its end."""
         with self.journal.frame(OBJECT) as tell_failure:
             for change in changes:
                 with passes.step(change):
                     record = passes._current.get()
                     assert record is not None
                     record.changes.append(change)
-            self.copies = [COPY]
+            self.placed[OBJECT] = COPY
+            self.copies = [COPY] if delivered else []
             if error is not None:
                 tell_failure(error)
 
 
-def test_the_pass_that_makes_a_copy_begins_its_part_of_the_orders_trace() -> None:
-    """The operator computes the same identity from the copy."""
+@pytest.mark.parametrize("delivered", [True, False], ids=["watch was faster", "pass was faster"])
+def test_the_pass_that_makes_a_copy_begins_its_part_of_the_orders_trace(delivered: bool) -> None:
+    """The operator computes the same identity from the copy, which the watch may deliver later."""
     world = Passes()
 
-    world.do("create llminstances x")
+    world.do("create llminstances x", delivered=delivered)
 
     [(span, parent)] = world.spans.written
     assert parent == ORDER
@@ -86,6 +91,18 @@ def test_a_pass_that_changes_something_is_one_line_with_the_trace() -> None:
     assert (line["resource"], line["object"]) == ("instances", "1abc|default/chat")
     assert line["changes"] == ["create llminstances x", "patch llminstances x"]
     assert line["trace_id"] == ORDER.trace_hex
+    assert len(world.spans.written) == 1
+
+
+def test_what_a_pass_made_is_known_to_that_pass_alone() -> None:
+    """The copy may be gone by the next one, and another one is another order."""
+    world = Passes()
+    world.do("create llminstances x", delivered=False)
+    assert not world.placed
+
+    with world.journal.frame(OBJECT) as tell_failure:
+        tell_failure(RejectedError("no", status=422, reason="Invalid"))
+
     assert len(world.spans.written) == 1
 
 
