@@ -1,6 +1,7 @@
 """The life of keys as the edge sees it: when they were used, and how all of them are replaced at once."""
 
 import asyncio
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,8 +16,11 @@ from privatellm.kube import KubeClient, kinds
 
 pytestmark = pytest.mark.integration
 
-POLLED_SECONDS = 40.0
-"""The embedded environment's operator asks every 10 seconds."""
+INTERVAL_SECONDS = 10.0
+"""How often the embedded environment's operator asks."""
+
+POLLED_SECONDS = 4 * INTERVAL_SECONDS
+"""Within which a use is shown, on a busy machine."""
 
 
 async def _use(http: httpx.AsyncClient, credentials: Credentials) -> int:
@@ -58,6 +62,50 @@ async def test_a_used_key_shows_when_and_an_unused_one_is_left_alone(
     after = await _request(client, namespace, "unused")
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
     assert "lastUsedAt" not in after["status"]
+
+
+async def test_a_busy_key_is_written_once_an_interval_however_often_it_is_used(
+    client: KubeClient, namespace: str
+) -> None:
+    """Seen by a watch, as whoever follows the request sees it."""
+    await order(client, namespace, "busy", phase="Stopped", replicas=0)
+    credentials = await ask_for_key(client, namespace, "busy", "busy")
+    uses = 0
+
+    async def use() -> None:
+        nonlocal uses
+        async with httpx.AsyncClient() as http:
+            await until_routed(http, credentials)
+            while True:
+                # The check let it in, and behind it either no server runs or the rate is used up.
+                assert await _use(http, credentials) in {503, 429}
+                uses += 1
+
+    async def shown() -> bool:
+        return "lastUsedAt" in (await _request(client, namespace, "busy"))["status"]
+
+    started, using = time.monotonic(), asyncio.create_task(use())
+    written = await _changes(client, namespace, round(INTERVAL_SECONDS))
+    polls = (time.monotonic() - started) // INTERVAL_SECONDS + 1
+    await eventually(shown, within=POLLED_SECONDS, what="lastUsedAt")
+    using.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await using
+
+    assert written <= polls
+    assert uses > 10 * polls
+
+
+async def _changes(client: KubeClient, namespace: str, seconds: int) -> int:
+    """Return how often the requests of a namespace change within so many seconds."""
+    listing = await client.list(kinds.API_TOKEN_REQUEST, namespace)
+    watch = client.watch(
+        kinds.API_TOKEN_REQUEST,
+        namespace,
+        resource_version=listing.resource_version,
+        timeout_seconds=seconds,
+    )
+    return len([event async for event in watch if event.type == "MODIFIED"])
 
 
 async def test_after_a_take_over_of_the_edge_every_key_is_replaced_by_one_command(
