@@ -48,6 +48,7 @@ class WorkQueue(Generic[K]):
         group_of: Which group a key belongs to.
         gate: Every pass goes through it; absent: one that is always open.
         frame: Put around each pass.
+        clock: Counts seconds, for the time that keys have waited.
     """
 
     def __init__(
@@ -55,8 +56,10 @@ class WorkQueue(Generic[K]):
         group_of: Callable[[K], Hashable] = _one_group,
         gate: Gate | None = None,
         frame: Frame[K] = _no_frame,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._turns: Turns[K] = Turns(group_of)
+        self._clock = clock
+        self._turns: Turns[K] = Turns(group_of, clock=clock)
         self._gate = gate or Gate()
         self._frame = frame
         self._failures: dict[K, int] = {}
@@ -85,7 +88,7 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K) -> None:
         """Ask for a pass as soon as a worker is free, because something changed."""
-        self._changed_at.setdefault(key, time.monotonic())
+        self._changed_at.setdefault(key, self._clock())
         self._turns.add(key)
 
     def add_after(self, key: K, delay: float) -> None:
@@ -139,7 +142,7 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
         self.passes["success"] += 1
         if changed_at is not None:
-            self.lag.observe(time.monotonic() - changed_at)
+            self.lag.observe(self._clock() - changed_at)
 
     def _delay_after(self, key: K, error: Exception) -> float:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
