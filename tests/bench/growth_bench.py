@@ -27,6 +27,8 @@ from typing import Any, TextIO
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 
+import httpx
+
 import auth_service
 import operator_bench as bench
 from bench_machine import children, cpu_seconds, described, family, memory_mb
@@ -44,6 +46,9 @@ ROUNDS = 5
 REST_SECONDS = 30.0
 AFTER_SECONDS = 2.0
 """How long after the last Ingress the operator is still working on what it brought: status and echoes."""
+
+PROBE_SECONDS = 0.05
+"""Between two probes of a starting operator."""
 
 WANTED_GROWTH = 1.2
 WANTED_MEMORY_MB = 300.0
@@ -78,6 +83,7 @@ class Size:
         rest: Every part at rest, by its name.
         restart_seconds: Until the restarted operator had passed over everything.
         restart_writes: Objects that it changed in doing so.
+        restart_probe_ms: The longest that ``/healthz`` took to answer meanwhile.
     """
 
     instances: int
@@ -88,6 +94,16 @@ class Size:
     rest: Mapping[str, Rest]
     restart_seconds: float
     restart_writes: int
+    restart_probe_ms: float
+
+
+@dataclass(frozen=True)
+class Restart:
+    """What a restart over a settled world was; the columns of :class:`Size`."""
+
+    seconds: float
+    writes: int
+    probe_ms: float
 
 
 class World:
@@ -112,9 +128,13 @@ class World:
     async def operating(self) -> AsyncIterator[RunningOperator]:
         """Run an operator that has passed over everything when the block begins."""
         async with bench.operating(self.kubeconfig, self.directory) as operator:
-            await bench.until_equipped(self.client)
-            await bench.until_passed(operator, self.instances + bench.WARM_UP_INSTANCES)
+            await self.until_passed(operator)
             yield operator
+
+    async def until_passed(self, operator: RunningOperator) -> None:
+        """Wait until an operator has passed over everything."""
+        await bench.until_equipped(self.client)
+        await bench.until_passed(operator, self.instances + bench.WARM_UP_INSTANCES)
 
     async def order(self, count: int) -> float:
         """Order more instances of the running operator; return the seconds until the last Ingress."""
@@ -216,21 +236,37 @@ async def measure_size(world: World, size: int, rounds: int, rest_seconds: float
             rest = await resting(pids, rest_seconds)
         idle = rest["operator"].cpu_share
         turns = [await one_more(world, operator, idle) for _ in range(rounds)]
-    seconds, writes = await restarted(world)
-    return _summed(size, turns, rest, seconds, writes)
+    return _summed(size, turns, rest, await restarted(world))
 
 
-async def restarted(world: World) -> tuple[float, int]:
-    """Return how long an operator takes to pass over the settled world, and what it changed."""
+async def restarted(world: World) -> Restart:
+    """Start an operator over the settled world, and probe it as a kubelet does until it is through."""
     before, began = await bench.versions(world.client), time.monotonic()
-    async with world.operating():
+    async with bench.operating(world.kubeconfig, world.directory) as operator:
+        probing = asyncio.create_task(_longest_probe(operator, through := asyncio.Event()))
+        await world.until_passed(operator)
         seconds = time.monotonic() - began
+        through.set()
+        probe = await probing
         after = await bench.versions(world.client)
-    return seconds, len({name for name, _ in before.items() ^ after.items()})
+    return Restart(seconds, len({name for name, _ in before.items() ^ after.items()}), probe)
+
+
+async def _longest_probe(operator: RunningOperator, through: asyncio.Event) -> float:
+    """Return the most milliseconds that a probe took until something is through."""
+    await eventually(operator.state, within=bench.DEADLINE_SECONDS, what="an operator that listens")
+    longest = 0.0
+    async with httpx.AsyncClient(timeout=bench.DEADLINE_SECONDS, trust_env=False) as http:
+        while not through.is_set():
+            began = time.monotonic()
+            await http.get(f"http://127.0.0.1:{operator.port}/healthz")
+            longest = max(longest, time.monotonic() - began)
+            await asyncio.sleep(PROBE_SECONDS)
+    return 1000 * longest
 
 
 def _summed(
-    size: int, turns: list[tuple[float, ...]], rest: Mapping[str, Rest], seconds: float, writes: int
+    size: int, turns: list[tuple[float, ...]], rest: Mapping[str, Rest], restart: Restart
 ) -> Size:
     ours, direct, cpu = (statistics.median(column) for column in zip(*turns, strict=True))
     return Size(
@@ -240,8 +276,9 @@ def _summed(
         ratio=statistics.median(turn[0] / turn[1] for turn in turns),
         cpu_ms=1000 * cpu / MORE,
         rest=rest,
-        restart_seconds=seconds,
-        restart_writes=writes,
+        restart_seconds=restart.seconds,
+        restart_writes=restart.writes,
+        restart_probe_ms=restart.probe_ms,
     )
 
 
@@ -271,7 +308,8 @@ def write_row(first: Size, size: Size, out: TextIO) -> None:
         f"ratio {size.ratio:.2f}, {size.cpu_ms:.1f} ms of processor time\n"
         f"  operator at rest  {ours.memory_mb:.0f} MB, {ours.cpu_share:.2%} of a core   "
         f"(at {NAMED_SIZE}: under {WANTED_MEMORY_MB:g} MB, {WANTED_IDLE_SHARE:.0%})\n"
-        f"  restart           {size.restart_seconds:.1f} s, {size.restart_writes} writes\n"
+        f"  restart           {size.restart_seconds:.1f} s, {size.restart_writes} writes, "
+        f"probes answered within {size.restart_probe_ms:.0f} ms\n"
     )
     out.writelines(
         f"    {name:<24}{rest.memory_mb:6.0f} MB  {rest.cpu_share:6.2%}\n"

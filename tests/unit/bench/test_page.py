@@ -40,6 +40,7 @@ SIZE = {
     "rest": REST,
     "restart_seconds": 3.0,
     "restart_writes": 0,
+    "restart_probe_ms": 40.0,
 }
 DELAYS = {"p50": 0.01, "p99": 0.02, "longest": 0.03}
 IDLE = {"seconds": 60.0, "changed": 0, "requests": {}}
