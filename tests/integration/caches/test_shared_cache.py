@@ -22,7 +22,9 @@ from customer import READY_SECONDS, until_condition, until_phase
 from eventually import eventually
 from fetcher_source import HttpSource
 from privatellm.kube import KubeClient, kinds
+from privatellm.telemetry.families.operator import FETCHES
 from privatellm_local.platform.rbac import tenant_binding
+from telemetry_scrapes import scrape
 
 pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -63,11 +65,21 @@ async def neighbour(client: KubeClient) -> AsyncIterator[str]:
     await client.delete(kinds.NAMESPACE, name)
 
 
+async def _until_hits(client: KubeClient, number: float) -> None:
+    """Wait until the operator has counted so many pods that found their weights in the cache."""
+
+    async def counted() -> bool:
+        return (await scrape(client)).total(FETCHES.name, result="present") >= number
+
+    await eventually(counted, within=READY_SECONDS, what=f"{number:g} cache hits")
+
+
 async def test_the_second_instance_on_a_node_starts_without_network(
     client: KubeClient, namespace: str, neighbour: str, source: HttpSource, directory: Path
 ) -> None:
     """One fetch by the platform serves two tenants, records the digest, and outlives both."""
     model = await add_model(client, source.url)
+    hits = (await scrape(client)).total(FETCHES.name, result="present")
     await order(client, namespace, "one", model)
     await until_phase(client, kinds.LLM_INSTANCE, namespace, "one", "Ready")
     assert len(source.requests) == 1
@@ -78,6 +90,8 @@ async def test_the_second_instance_on_a_node_starts_without_network(
     await order(client, neighbour, "two", model)
     await until_phase(client, kinds.LLM_INSTANCE, neighbour, "two", "Ready")
     assert len(source.requests) == 1
+    # The platform's Job fetched, so both instances found what they need.
+    await _until_hits(client, hits + 2)
 
     async def tidy() -> bool:
         return await fetch_jobs_of(client, model) == []
