@@ -107,14 +107,14 @@ class EdgeSettings(BaseSettings):
     """Origins whose pages may call the API from a browser; empty: none."""
 
     requests_per_minute: int = Field(default=600, ge=1)
-    """Requests a minute and key, unless the model says otherwise."""
+    """Requests a minute and key, unless the model says otherwise; a second's worth may come at once."""
 
     concurrent_requests: int = Field(default=64, ge=1)
     """Requests at the same time and key, unless the model says otherwise."""
 
     address_requests_per_second: int = Field(default=500, ge=0)
     """Requests a second and client address before keys are looked at, so that one address cannot keep the
-    check busy; ten seconds' worth may come at once. 0: no limit, for edges that see one address only."""
+    check busy; a second's worth may come at once. 0: no limit, for edges that see one address only."""
 
     trusted_proxies: int = Field(default=0, ge=0)
     """Proxies in front of the edge that add to ``X-Forwarded-For``, whose addresses Traefik must trust; the

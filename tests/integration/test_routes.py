@@ -282,7 +282,7 @@ async def _middleware_names(client: KubeClient, namespace: str) -> set[str]:
 async def test_a_model_with_limits_of_its_own_is_held_to_them(
     client: KubeClient, namespace: str, http: httpx.AsyncClient
 ) -> None:
-    """Its instances name a chain of their own; the third request of a minute gets 429."""
+    """Its instances name a chain of their own; requests that follow each other get 429."""
     known = await client.get(kinds.LLM_MODEL, MODEL)
     assert known is not None
     name = f"slow-{secrets.token_hex(3)}"

@@ -26,8 +26,7 @@ LARGEST_AUTH_ANSWER = 65536
 PREFLIGHT_SECONDS = 600
 """How long a browser may remember the answer to a preflight."""
 
-GUARD_BURST_SECONDS = 10
-"""Seconds' worth of requests that an address may send at once."""
+SECONDS_A_MINUTE = 60
 
 IPV6_CUSTOMER_BITS = 64
 """An IPv6 customer holds a whole network of this prefix, so its addresses count as one."""
@@ -143,7 +142,7 @@ def _guard(edge: EdgeSettings) -> Manifest:
     return {
         "rateLimit": {
             "average": average,
-            "burst": max(1, average * GUARD_BURST_SECONDS),
+            "burst": _burst(average),
             "sourceCriterion": {"ipStrategy": address},
         }
     }
@@ -165,9 +164,18 @@ def _strip() -> Manifest:
 
 
 def _rate(requests_per_minute: int) -> Manifest:
-    """A client may use its whole minute at once; afterwards requests come back one by one."""
-    limit = {"average": requests_per_minute, "period": "1m", "burst": requests_per_minute}
+    burst = _burst(requests_per_minute // SECONDS_A_MINUTE)
+    limit = {"average": requests_per_minute, "period": "1m", "burst": burst}
     return {"rateLimit": limit | _by_key()}
+
+
+def _burst(requests_per_second: int) -> int:
+    """Return how many requests may come at once: a second's worth, and one at least (ADR 88).
+
+    Traefik forgets who was quiet for a second or two, and then gives a whole burst again. A larger one
+    would come back long before the rate allows it.
+    """
+    return max(1, requests_per_second)
 
 
 def _inflight(concurrent_requests: int) -> Manifest:

@@ -389,7 +389,7 @@ def test_the_chain_has_the_order_of_the_contract() -> None:
 def test_the_guard_counts_by_address_before_the_check() -> None:
     """An IPv6 network counts as one address; behind proxies the client's entry counts."""
     direct = _shared(address_requests_per_second=7)["private-llm-guard"]["rateLimit"]
-    assert (direct["average"], direct["burst"]) == (7, 70)
+    assert (direct["average"], direct["burst"]) == (7, 7)
     assert direct["sourceCriterion"] == {"ipStrategy": {"ipv6Subnet": 64}}
     behind = _shared(trusted_proxies=1)["private-llm-guard"]["rateLimit"]
     assert behind["sourceCriterion"] == {"ipStrategy": {"ipv6Subnet": 64, "depth": 1}}
@@ -426,6 +426,15 @@ def test_limits_count_by_key() -> None:
         "amount": 4,
         "sourceCriterion": by_key,
     }
+
+
+@pytest.mark.parametrize(
+    ("a_minute", "at_once"), [(1, 1), (59, 1), (60, 1), (119, 1), (120, 2), (600, 10)]
+)
+def test_no_more_than_a_seconds_requests_come_at_once(a_minute: int, at_once: int) -> None:
+    """Traefik forgets a key that was quiet for longer, and lets it have its burst again."""
+    limit = _shared(requests_per_minute=a_minute)["private-llm-rate"]["rateLimit"]
+    assert (limit["average"], limit["period"], limit["burst"]) == (a_minute, "1m", at_once)
 
 
 def test_upgrades_are_blanked_and_open_cors_headers_removed() -> None:
