@@ -17,6 +17,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from leaks import leaks_in
+
 
 @dataclass
 class Collector:
@@ -70,6 +72,11 @@ class Collector:
         self.metadata.append(metadata)
         self.requests.append(request)
 
+    def assert_discreet(self) -> None:
+        """Fail when something that arrived holds a token, a hash or a backend key."""
+        texts = [("an export", request.SerializeToString()) for request in tuple(self.requests)]
+        assert leaks_in(texts, frozenset()) == []
+
 
 def attributes_of(span: Span) -> dict[str, Any]:
     """Return a span's attributes."""
@@ -98,6 +105,7 @@ def grpc_collector() -> Iterator[Collector]:
     server.start()
     try:
         yield collector
+        collector.assert_discreet()
     finally:
         server.stop(grace=None).wait()
 
@@ -129,6 +137,7 @@ def http_collector() -> Iterator[Collector]:
         thread.start()
         try:
             yield collector
+            collector.assert_discreet()
         finally:
             server.shutdown()
             thread.join()

@@ -4,9 +4,15 @@ import base64
 
 import pytest
 
-from leaks import leaks_in, secrets_among
+from leaks import keys_between_parts, leaks_in, secrets_among
+from privatellm.backend_keys import PlatformKey
 from privatellm.tokens import Token
 from privatellm.verifiers import hash_profile
+
+PLATFORM = "Zm9v-YmFy_" + "k" * 33
+UID = "8c5b7f0e-0c0f-4c49-8e67-0f5d3a1b2c3d"
+STORED = b"\x0a\x0cplatform-key\x12\x2b" + PLATFORM.encode() + b"\x1a\x06 uid \x24" + UID.encode()
+"""A Secret and a UID, as the store holds them."""
 
 
 def test_tokens_are_read_out_of_any_bytes() -> None:
@@ -18,7 +24,17 @@ def test_tokens_are_read_out_of_any_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "form", ["token", "secret", "inside", "hash", "encoded hash", "backend key"]
+    "form",
+    [
+        "token",
+        "secret",
+        "inside",
+        "hash",
+        "encoded hash",
+        "backend key",
+        "bare key",
+        "platform key",
+    ],
 )
 def test_each_form_of_a_secret_is_found(form: str) -> None:
     """The whole token, its secret alone or in a longer word, a hash as it is and in base64."""
@@ -30,15 +46,17 @@ def test_each_form_of_a_secret_is_found(form: str) -> None:
         "hash": hash_profile().hash(token.secret),
         "encoded hash": base64.b64encode(hash_profile().hash(token.secret).encode()).decode(),
         "backend key": f"Authorization: Bearer {'0f' * 32}",
+        "bare key": f"x{PlatformKey.of(PLATFORM).backend_key(UID)}",
+        "platform key": PLATFORM,
     }[form]
+    known = keys_between_parts([STORED]) | {token.secret.encode()}
 
-    found = leaks_in(
-        [("the log", f'{{"event": "{text}"}}'.encode())], frozenset({token.secret.encode()})
-    )
+    found = leaks_in([("the log", f'{{"event": "{text}"}}'.encode())], known)
 
     assert found
     assert all(line.startswith("the log holds ") for line in found)
     assert token.secret not in "".join(found)
+    assert PLATFORM not in "".join(found)
 
 
 def test_what_may_be_written_is_no_leak() -> None:
