@@ -22,7 +22,8 @@ from privatellm_cli.exit_codes import ExitCode
 from privatellm_local.packaging.api_reference import api_page, fields
 from privatellm_operator.reconcile.events import CONTROLLER
 from privatellm_operator.reconcile.platform.catalogue import FILE_SKIPPED, RESTORED
-from privatellm_operator.reconcile.token.plan import Occasion
+from privatellm_operator.reconcile.platform.middlewares import TAKEN_OVER
+from privatellm_operator.reconcile.token.plan import RETIRED, Occasion
 from privatellm_operator.render.token_secret import API_KEY, API_URL, BASE_URL
 from privatellm_sync_agent import flags
 from privatellm_sync_agent.controllers.conditions import ACCEPTED, Verdict
@@ -114,7 +115,8 @@ def test_every_event_is_told_with_its_type() -> None:
         reason.value: "Warning" if reason in events._WARNINGS else "Normal" for reason in Reason
     }
 
-    of_operator = {occasion.value for occasion in Occasion} | {RESTORED.reason, FILE_SKIPPED}
+    of_operator = {occasion.value for occasion in Occasion}
+    of_operator |= {RETIRED, TAKEN_OVER.reason, RESTORED.reason, FILE_SKIPPED}
     assert set(told) == of_operator | set(of_agent)
     assert {reason: told[reason].split(" | ")[0] for reason in of_agent} == of_agent
     assert f"`{CONTROLLER}`" in page.text
