@@ -155,9 +155,13 @@ async def _use(credentials: Credentials) -> None:
         await until_routed(http, credentials)
         answer = await chat(http, credentials)
         assert answer.status_code == 200, answer.text
+
+        async def served() -> bool:
+            return (await http.get(f"{credentials.base_url}/models")).status_code == 200
+
         for _ in range(REQUESTS):
-            models = await http.get(f"{credentials.base_url}/models")
-            assert models.status_code == 200, models.text
+            # Ten come at once; for more the edge says 429, and a client asks again.
+            await eventually(served, what="an answer within the key's rate")
 
 
 async def test_an_instance_shows_what_its_servers_counted(life: Life) -> None:
