@@ -2,7 +2,7 @@
 
 Stand-by processes serve their probes and wait for the Lease. The leader lists the world once, starts its
 watches, and works until somebody asks it to stop or takes the Lease. Leaving goes backwards: no new pass
-starts, running passes finish, watches end, the Lease is released.
+starts, running passes finish, our watches end, the Lease is released, and kopf ends, which only listens.
 """
 
 import asyncio
@@ -143,17 +143,20 @@ class OperatorProcess:
 
     async def _lead(self) -> None:
         self._readiness.prepare()
-        try:
+        async with contextlib.AsyncExitStack() as tenure:
+            tenure.push_async_callback(self._end_tenure)
             if await self._unless_stopped(self._prime()):
                 self._readiness.lead()
                 self._metrics.lead(leading=True)
-                await self._work()
-        finally:
-            await self._watches.close()
-            await self._obstacles.close()
-            with contextlib.suppress(KubernetesError):
-                # Without an API server there is nobody to tell; the Lease runs out by itself.
-                await self._lease.release()
+                await self._work(tenure)
+
+    async def _end_tenure(self) -> None:
+        """Let the next candidate lead; nothing of ours writes any more."""
+        await self._watches.close()
+        await self._obstacles.close()
+        with contextlib.suppress(KubernetesError):
+            # Without an API server there is nobody to tell; the Lease runs out by itself.
+            await self._lease.release()
 
     async def _prime(self) -> None:
         """See the world once and ask for a pass over all of it."""
@@ -174,7 +177,7 @@ class OperatorProcess:
             self._queue.add(key)
         log.info("primed", instances=len(context.world[kinds.LLM_INSTANCE]), keys=len(self._queue))
 
-    async def _work(self) -> None:
+    async def _work(self, tenure: contextlib.AsyncExitStack) -> None:
         """Do what a leader does, until one part ends."""
         watch = self._settings.watch
         reconcilers = build_reconcilers(self._context, self._catalogue, self._sweep)
@@ -196,16 +199,18 @@ class OperatorProcess:
         done, _ = await asyncio.wait(
             {passes, events, stopped, *others}, return_when=asyncio.FIRST_COMPLETED
         )
-        await self._wind_down(passes, events, [*others, stopped])
+        await self._finish(passes, [*others, stopped])
+        # kopf gives connections that others left open five seconds to end; the next leader need not wait.
+        await tenure.aclose()
+        self._stop_kopf.set()
+        await asyncio.gather(events, return_exceptions=True)
+        # One of its last events may have begun another watch.
+        await self._watches.close()
         for task in done:
             task.result()
 
-    async def _wind_down(
-        self,
-        passes: asyncio.Task[None],
-        events: asyncio.Task[None],
-        others: list[asyncio.Task[Any]],
-    ) -> None:
+    async def _finish(self, passes: asyncio.Task[None], others: list[asyncio.Task[Any]]) -> None:
+        """Let running passes finish, and end everything else that may write."""
         self._readiness.stand_by()
         self._metrics.lead(leading=False)
         log.info("stopping", waiting=len(self._queue))
@@ -218,9 +223,7 @@ class OperatorProcess:
             log.warning("passes cut off", after_seconds=FINISH_SECONDS)
         for task in (passes, *others):
             task.cancel()
-        await self._watches.close()
-        self._stop_kopf.set()
-        await asyncio.gather(passes, events, *others, return_exceptions=True)
+        await asyncio.gather(passes, *others, return_exceptions=True)
 
     async def _follow_events(self) -> None:
         registry = build_registry(self._arrivals, self._watches)
