@@ -93,9 +93,9 @@ async def operator_round(kubeconfig: Path, directory: Path, count: int) -> tuple
 
 
 async def restart_round(
-    kubeconfig: Path, directory: Path, count: int
+    kubeconfig: Path, directory: Path, count: int, settled_seconds: float
 ) -> tuple[float, Idleness, Idleness, bench.Cost]:
-    """Start an operator over the settled world, then leave it alone for a minute."""
+    """Start an operator over the settled world, then leave it alone for a while."""
     async with await KubeClient.connect(kubeconfig) as client:
         watch = await Watch.begin(client)
         async with bench.operating(kubeconfig, directory) as operator:
@@ -104,7 +104,7 @@ async def restart_round(
             seconds = time.monotonic() - watch.started
             restart = await watch.end(client, bench.Cost.of(pid).cpu_seconds)
             watch, before = await Watch.begin(client), bench.Cost.of(pid)
-            await asyncio.sleep(SETTLED_SECONDS)
+            await asyncio.sleep(settled_seconds)
             cost = bench.Cost.of(pid)
             settled = await watch.end(client, cost.cpu_seconds - before.cpu_seconds)
             return seconds, restart, settled, cost
@@ -134,7 +134,7 @@ class Watch:
         return Idleness(seconds, len(changed), dict(+requests), cpu_seconds)
 
 
-def measure(count: int, rounds: int, directory: Path) -> Figures:
+def measure(count: int, rounds: int, settled_seconds: float, directory: Path) -> Figures:
     """Do all rounds; the last one of the operator is restarted."""
     direct: list[float] = []
     operator: list[float] = []
@@ -153,7 +153,7 @@ def measure(count: int, rounds: int, directory: Path) -> Figures:
             loads.append(os.getloadavg())
             say(f"direct {direct[-1]:.1f} s, operator {seconds:.1f} s")
             if number == rounds - 1:
-                again = asyncio.run(restart_round(kubeconfig, place, count))
+                again = asyncio.run(restart_round(kubeconfig, place, count, settled_seconds))
     restart_seconds, restart, settled, after = again
     return Figures(
         instances=count,
@@ -212,9 +212,13 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--instances", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3, help="pairs of direct and operator")
+    parser.add_argument(
+        "--settled", type=float, default=SETTLED_SECONDS, help="seconds in which nobody writes"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="private-llm-bench-") as directory:
-        figures = measure(options.instances, options.rounds, Path(directory))
+        wanted = (options.instances, options.rounds, options.settled)
+        figures = measure(*wanted, Path(directory))
     write_table(figures, sys.stdout)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)

@@ -23,14 +23,11 @@ from operator import sub, truediv
 from pathlib import Path
 from typing import Any
 
-from typing_extensions import override
-
 from privatellm.telemetry.logs import LogFormat, configure_logging
 from privatellm.telemetry.tracing import SpanSink, open_sink
 from privatellm_authserver import clocks
 from privatellm_authserver.asgi import Scope, VerifyApp
 from privatellm_authserver.audit import AuditLog, RateLimit
-from privatellm_authserver.clocks import Moment
 from privatellm_authserver.metrics import Meter
 from privatellm_authserver.settings import Settings
 from privatellm_authserver.traces import TracingAudit
@@ -39,6 +36,7 @@ from privatellm_authserver.worker import build_app
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from auth_world import PUBLIC_HOST, World, question_for
 from bench_machine import described
+from bench_meter import NoMeter
 from telemetry_collector import grpc_collector
 
 ROUNDS = 30
@@ -53,16 +51,8 @@ HEADERS = {
 }
 
 
-class NoMeter(Meter):
-    """A meter that counts nothing."""
-
-    @override
-    def allowed(self, key_id: bytes, began: Moment) -> None:
-        """Do nothing."""
-
-
-async def timed(app: VerifyApp, scope: Scope) -> float:
-    """Return the microseconds of processor time that a request takes."""
+async def timed(app: VerifyApp, scope: Scope, requests: int) -> float:
+    """Return the microseconds of processor time that one of some requests takes."""
 
     async def receive() -> dict[str, str]:
         return {"type": "http.request"}
@@ -71,11 +61,11 @@ async def timed(app: VerifyApp, scope: Scope) -> float:
         return None
 
     began = time.thread_time_ns()
-    for _ in range(REQUESTS):
+    for _ in range(requests):
         await app(scope, receive, send)
     # Spans are written in the loop's next turn.
     await asyncio.sleep(0)
-    return (time.thread_time_ns() - began) / REQUESTS / 1000
+    return (time.thread_time_ns() - began) / requests / 1000
 
 
 def applications(world: World, spans: SpanSink) -> dict[str, VerifyApp]:
@@ -90,7 +80,7 @@ def applications(world: World, spans: SpanSink) -> dict[str, VerifyApp]:
     }
 
 
-def measure() -> dict[str, list[float]]:
+def measure(count: int, requests: int) -> dict[str, list[float]]:
     """Return the microseconds of each mode, round by round."""
     rounds: dict[str, list[float]] = {mode: [] for mode in HEADERS}
     with grpc_collector() as collector:
@@ -100,7 +90,7 @@ def measure() -> dict[str, list[float]]:
         world = World()
         key = world.key()
         apps = applications(world, spans)
-        for _ in range(ROUNDS):
+        for _ in range(count):
             world.index.confirm(clocks.uptime())
             for mode, header in HEADERS.items():
                 headers = [*question_for(key), *([header] if header else [])]
@@ -110,7 +100,7 @@ def measure() -> dict[str, list[float]]:
                     "method": "GET",
                     "headers": headers,
                 }
-                rounds[mode].append(asyncio.run(timed(apps[mode], scope)))
+                rounds[mode].append(asyncio.run(timed(apps[mode], scope, requests)))
         spans.close()
     return rounds
 
@@ -133,9 +123,11 @@ def main() -> None:
     """Measure, print, and write JSON when asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--requests", type=int, default=REQUESTS, help="requests in a turn")
     options = parser.parse_args()
     configure_logging(LogFormat.JSON, "critical")
-    rows = summarised(measure())
+    rows = summarised(measure(options.rounds, options.requests))
     sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)

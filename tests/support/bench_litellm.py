@@ -25,6 +25,9 @@ from eventually import eventually
 from privatellm_local.paths import cache_paths
 
 REQUIREMENTS = Path(__file__).parents[2] / "requirements/bench-litellm.txt"
+DONE = "installed"
+"""The file that says that its environment is complete."""
+
 MASTER_KEY = "sk-of-the-bench"
 START_SECONDS = 300.0
 """It starts in ten seconds on a quiet machine, and in minutes on a busy one."""
@@ -53,11 +56,20 @@ def version() -> str:
     return next(line for line in lines if line.startswith("litellm==")).split("==")[1].split()[0]
 
 
+def _venv() -> Path:
+    digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:16]
+    return cache_paths().root / f"bench-litellm-{digest}"
+
+
+def is_installed() -> bool:
+    """Say whether it is there already."""
+    return (_venv() / DONE).exists()
+
+
 def installed() -> Path:
     """Return the directory of its programs; the first call takes a minute or two."""
-    digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:16]
-    venv = cache_paths().root / f"bench-litellm-{digest}"
-    done = venv / "installed"
+    venv = _venv()
+    done = venv / DONE
     if not done.exists():
         # pip of the Python that runs us may be missing in its environment; uv is among our tools.
         uv = str(Path(sys.executable).with_name("uv"))
