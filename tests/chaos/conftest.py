@@ -45,11 +45,11 @@ def pytest_terminal_summary(
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Environment]:
-    """A running environment; in the end no log of any death holds a secret."""
+    """A running environment with kcp; in the end no log of any death holds a secret."""
     if running := os.environ.get("PRIVATE_LLM_TEST_STATE"):
         yield embedded.Environment(Path(running))
         return
-    started = embedded.start(tmp_path_factory.mktemp("env"), "--no-demo")
+    started = embedded.start(tmp_path_factory.mktemp("env"), "--no-demo", "--kcp")
     yield started
     try:
         issued = leaks.issued_secrets(started)

@@ -18,7 +18,8 @@ environment, with the real parts, while customers ask the model through the edge
 keys and instances. An audit follows each fault. The whole run took {minutes:.0f} minutes.
 
 * **lasted**: seconds from the beginning of the fault until what was broken was whole; nothing for a
-  kill, which is over at once.
+  kill, which is over at once, but with fetcher, sync agent and kcp until the instance was ready or both
+  sides agreed.
 * **refused**: requests with a good key that were not answered with 200, out of all of them, and what was
   answered instead.
 * **answered again**: seconds from the fault's end to the last such answer.
@@ -42,6 +43,12 @@ or none of both when it has ended. Every live key is accepted and every dead one
 by each ForwardAuth service. No verifier is without its request, no child and no pod without its owner,
 no process and no directory on the node without its pod. The shared middlewares are as the settings say.
 `tests/unit/chaos/test_audit.py` plants each of these troubles and sees that it is found.
+
+During the faults of sync agent and kcp a customer of a workspace orders, changes and ends. Workspace and
+service cluster are compared then, and again when all of that has ended: each acknowledged order has one
+copy with its spec and says what its copy says, no copy is without its order, each key's Secret is in the
+workspace and opens the endpoint, and keys that were ended open nothing.
+`tests/unit/chaos/test_sync_audit.py` plants each trouble between the two.
 
 ## What is not played
 
