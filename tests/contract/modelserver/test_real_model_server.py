@@ -17,6 +17,7 @@ from real_model_server import ENDLESS, Running, running
 
 QUESTION = request_body(DEMO_QUESTION, stream=False)
 STOP_SECONDS = 60
+LONGEST_BODY = 100 * 2**20
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,14 @@ def test_nothing_but_health_answers(server: Running, key: str | None) -> None:
         "/metrics": 401,
         "/v1/chat/completions": 401,
     }
+
+
+def test_a_body_has_a_bound(server: Running) -> None:
+    """The edge has none, so this is what a customer's request can be at most."""
+    with server.client() as client:
+        answer = client.post("/v1/chat/completions", content=b" " * (LONGEST_BODY + 1))
+
+    assert answer.status_code == 413
 
 
 @pytest.mark.parametrize(("path", "code"), [("/", 404), ("/index.html", 404), ("/slots", 501)])
