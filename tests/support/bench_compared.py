@@ -13,7 +13,8 @@ llama.cpp with Gemma 3 270M and eight tokens an answer. LiteLLM has one worker, 
 database: its virtual keys, which are what compares with ours, need a PostgreSQL. Client, server and
 proxy share the machine's cores: at 16 and 64 connections most of a latency is the queue, and answers a
 second and processor time say more. Where the generator is at its limit, a way may be faster than it shows.
-The embedded Traefik opens a connection to the server for each request, which a cluster's does not.
+To the fast server Traefik keeps its connections, as in a cluster; to the real one it opens one for each
+request, as it does in the embedded environment.
 """
 EDGE_COLUMNS = (
     *("answer", "connections", "LiteLLM / edge: p50 added", "processor time"),

@@ -21,9 +21,9 @@ VERIFY = """\
 `check` is the ForwardAuth service, metrics and audit on; `bare` the same server giving the same answer
 without looking; `FastAPI` a plain FastAPI route with the same check. One core serves, another loads,
 {connections} connections. Every round asks all servers with all numbers of keys. Growth is the processor
-time of one check beside that with the fewest keys: a check takes the same steps with any number of keys
-(`tests/unit/authserver/test_steps.py`), and what grows is that memory which it reads is no longer in the
-processor's caches.
+time of one check beside that with the fewest keys. A check takes the same steps with any number of keys
+(`tests/unit/authserver/test_steps.py`), so what grows is the time of single steps: reads of memory that the
+processor's caches no longer hold.
 """
 VERIFY_COLUMNS = (
     *("keys", "check / bare", "by processor time", "growth by processor time", "check / FastAPI"),
