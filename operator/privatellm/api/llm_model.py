@@ -99,7 +99,9 @@ class Limits(ApiModel):
     """What one key may do; enforced at the edge."""
 
     requests_per_minute: int | None = Field(
-        default=None, ge=1, description="Requests a minute and key."
+        default=None,
+        ge=1,
+        description="Requests a minute and key; a second's share may come at once.",
     )
     concurrent_requests: int | None = Field(
         default=None, ge=1, description="Requests at the same time and key."
