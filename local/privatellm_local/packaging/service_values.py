@@ -93,7 +93,7 @@ class Edge(Group):
     """Origins whose pages may call the API from a browser."""
 
     requests_per_minute: Count = 600
-    """Requests a minute and key, unless the model says otherwise."""
+    """Requests a minute and key, unless the model says otherwise; a second's share may come at once."""
 
     concurrent_requests: Count = 64
     """Requests at the same time and key, unless the model says otherwise."""
