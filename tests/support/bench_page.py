@@ -33,7 +33,8 @@ VERIFY_COLUMNS = (
 TELEMETRY = """\
 In the same rounds, by processor time of the whole server: `uncounted` is the check without metrics and
 traces, `counted` with metrics, as it ships; `traced` also sends spans to a collector, behind a Traefik that
-keeps every trace: at most 100 a second, of which {spans} arrived.
+keeps every trace: at most 100 spans a second, of which {spans} arrived. A span costs about 50 microseconds
+after its answer, so that a second of them costs at most half a percent of a core, at any rate of requests.
 """
 TELEMETRY_COLUMNS = (
     *("keys", "uncounted / counted", "uncounted / traced"),
