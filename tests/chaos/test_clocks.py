@@ -32,6 +32,9 @@ MEANWHILE = "20s"
 WATCHED_SECONDS = 12.0
 """Longer than the Lease's renewals, the sweep's neighbours and a report of last uses take to come by."""
 
+PAUSE_SECONDS = 0.2
+"""Between two requests, which stay below the edge's ten a second and a key."""
+
 
 @pytest.fixture(scope="module")
 def wrong_clock(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clock]:
@@ -84,6 +87,7 @@ async def _watch(fault: Fault, key: Key) -> None:
             fault.figures["answers to a key with an end (number)"] += 1
             if answer.status_code != httpx.codes.OK:
                 fault.figures["refusals of it (number)"] += 1
+            await asyncio.sleep(PAUSE_SECONDS)
             return fault.age > WATCHED_SECONDS
 
         await eventually(watched, within=WATCHED_SECONDS + 60, what="the end of the watch")

@@ -34,12 +34,14 @@ async def test_a_killed_operator_costs_nobody_an_answer(stage: Stage) -> None:
 
 async def test_a_killed_check_lets_nobody_in_and_is_back(stage: Stage) -> None:
     """Without a ForwardAuth service the edge is closed, not open."""
-    await _killed(stage, AUTHSERVER, "ForwardAuth service, the only replica: kill -9")
+    fault = await _killed(stage, AUTHSERVER, "ForwardAuth service, the only replica: kill -9")
+    assert fault.seen().refused
 
 
 async def test_a_killed_edge_lets_nobody_in_and_is_back(stage: Stage) -> None:
     """It listens before it knows its routes, and answers nobody meanwhile."""
-    await _killed(stage, "traefik", "Traefik, the only replica: kill -9")
+    fault = await _killed(stage, "traefik", "Traefik, the only replica: kill -9")
+    assert fault.seen().refused
 
 
 async def test_a_killed_api_server_costs_nobody_an_answer(stage: Stage) -> None:
@@ -68,9 +70,11 @@ async def test_a_killed_scheduler_costs_nobody_an_answer(stage: Stage) -> None:
 
 async def test_a_killed_model_server_is_started_again(stage: Stage) -> None:
     """The edge answers 503 meanwhile, and the weights are not fetched again."""
-    await _killed(stage, MODEL_SERVER, "model server, the only replica: kill -9")
+    fault = await _killed(stage, MODEL_SERVER, "model server, the only replica: kill -9")
+    assert fault.seen().refused
 
 
 async def test_a_killed_node_comes_back_with_all_its_pods(stage: Stage) -> None:
     """Every container dies with it: operator, ForwardAuth service and model server at once."""
-    await _killed(stage, HOST_NODE, "the node with every pod: kill -9")
+    fault = await _killed(stage, HOST_NODE, "the node with every pod: kill -9")
+    assert fault.seen().refused

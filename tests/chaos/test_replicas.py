@@ -1,11 +1,13 @@
 """Two replicas of operator and ForwardAuth service: who takes over, how soon, and what it costs."""
 
+import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,22 +31,29 @@ QUIET_SECONDS = 2.0
 LOADED_SECONDS = 10.0
 
 
-@pytest.fixture
-async def operators(client: KubeClient) -> AsyncIterator[None]:
-    """Two replicas of the operator."""
-    async with _scaled(client, OPERATOR):
-        yield
+@pytest.fixture(scope="module")
+def two_of_each(kubeconfig: Path) -> Iterator[None]:
+    """Two replicas of operator and ForwardAuth service, for all tests."""
+
+    async def scale(replicas: int) -> None:
+        async with await KubeClient.connect(kubeconfig) as client:
+            await asyncio.gather(
+                *(_scale(client, name, replicas) for name in (OPERATOR, AUTHSERVER))
+            )
+
+    asyncio.run(scale(2))
+    yield
+    asyncio.run(scale(1))
 
 
 @pytest.fixture
-async def checks(client: KubeClient) -> AsyncIterator[None]:
-    """Two replicas of the ForwardAuth service."""
-    async with _scaled(client, AUTHSERVER):
-        yield
+async def replicas(client: KubeClient, two_of_each: None) -> None:
+    """Two replicas of both, all of them ready again after the test before."""
+    await asyncio.gather(*(_until_scaled(client, name, 2) for name in (OPERATOR, AUTHSERVER)))
 
 
 async def test_a_killed_leader_is_replaced_when_its_lease_has_run_out(
-    stage: Stage, operators: None
+    stage: Stage, replicas: None
 ) -> None:
     """Its container would come back as the leader, so its pod goes with it, as with a lost node."""
     async with stage.fault("operator, the leader of two: kill -9 and its pod gone") as fault:
@@ -57,7 +66,7 @@ async def test_a_killed_leader_is_replaced_when_its_lease_has_run_out(
     assert fault.seen().refused == {}
 
 
-async def test_a_leader_that_stops_hands_over_at_once(stage: Stage, operators: None) -> None:
+async def test_a_leader_that_stops_hands_over_at_once(stage: Stage, replicas: None) -> None:
     """SIGTERM: it finishes its passes and releases the Lease."""
     async with stage.fault("operator, the leader of two: SIGTERM") as fault:
         leader = await _leader(stage)
@@ -69,7 +78,7 @@ async def test_a_leader_that_stops_hands_over_at_once(stage: Stage, operators: N
 
 
 async def test_a_leader_that_was_frozen_writes_nothing_when_it_wakes(
-    stage: Stage, operators: None
+    stage: Stage, replicas: None
 ) -> None:
     """It wakes with an old picture and full of events, finds its time run out, and ends."""
     async with stage.fault(
@@ -100,7 +109,7 @@ async def test_a_leader_that_was_frozen_writes_nothing_when_it_wakes(
 
 
 async def test_one_of_two_checks_that_is_killed_is_hardly_noticed(
-    stage: Stage, checks: None
+    stage: Stage, replicas: None
 ) -> None:
     """Requests that it was deciding get an error; the next ones go to the other replica."""
     async with stage.fault("ForwardAuth service, one of two: kill -9") as fault:
@@ -121,7 +130,7 @@ async def test_one_of_two_checks_that_is_killed_is_hardly_noticed(
     assert sum(fault.seen().refused.values()) <= fault.seen().requests / 10
 
 
-async def test_checks_that_are_rolled_refuse_nobody(stage: Stage, checks: None) -> None:
+async def test_checks_that_are_rolled_refuse_nobody(stage: Stage, replicas: None) -> None:
     """Each says that it leaves, goes on answering while the edge takes notice, and finishes."""
     async with stage.fault("ForwardAuth service, two replicas: rolling restart") as fault:
         before = {process.pod for process in stage.parts.leaders(AUTHSERVER)}
@@ -137,16 +146,12 @@ async def test_checks_that_are_rolled_refuse_nobody(stage: Stage, checks: None) 
     assert fault.seen().refused == {}
 
 
-@asynccontextmanager
-async def _scaled(client: KubeClient, name: str) -> AsyncIterator[None]:
-    await _scale(client, name, 2)
-    yield
-    await _scale(client, name, 1)
-
-
 async def _scale(client: KubeClient, name: str, replicas: int) -> None:
     await client.patch(kinds.DEPLOYMENT, name, SYSTEM_NAMESPACE, {"spec": {"replicas": replicas}})
+    await _until_scaled(client, name, replicas)
 
+
+async def _until_scaled(client: KubeClient, name: str, replicas: int) -> None:
     async def scaled() -> bool:
         found = await client.get(kinds.DEPLOYMENT, name, SYSTEM_NAMESPACE) or {}
         pods = await client.list(

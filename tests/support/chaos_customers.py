@@ -27,7 +27,7 @@ LIVE_KEYS = 9
 """So many in turn that each stays below the edge's ten requests a second and a key."""
 
 SHORT_LIFE = "15s"
-ENDED_KEYS = 60
+ENDED_KEYS = 40
 """Of those that end during faults so many are remembered, the youngest ones."""
 
 SEEN_REFUSED = -math.inf

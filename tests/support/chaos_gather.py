@@ -7,7 +7,8 @@ edge asks one replica for each request, and which one is its own affair.
 import asyncio
 import base64
 import os
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from unittest.mock import patch
 
 import httpx
@@ -138,9 +139,15 @@ async def what_is_said(keys: tuple[Key, ...], replicas: tuple[str, ...]) -> tupl
         httpx.HTTPError: when one of them does not answer.
     """
     async with httpx.AsyncClient(trust_env=False, timeout=ANSWER_SECONDS) as http:
-        edge = [await _ask_edge(http, key) for key in keys]
-        checks = [await _ask_check(http, key, each) for each in replicas for key in keys]
-    return (*edge, *checks)
+        asked = [partial(_ask_edge, http), *(partial(_ask_check, http, each) for each in replicas)]
+        said = await asyncio.gather(*(_in_turn(ask, keys) for ask in asked))
+    return tuple(answer for answers in said for answer in answers)
+
+
+async def _in_turn(
+    ask: Callable[[Key], Awaitable[Answer]], keys: tuple[Key, ...]
+) -> tuple[Answer, ...]:
+    return tuple([await ask(key) for key in keys])
 
 
 async def _ask_edge(http: httpx.AsyncClient, key: Key) -> Answer:
@@ -148,7 +155,7 @@ async def _ask_edge(http: httpx.AsyncClient, key: Key) -> Answer:
     return Answer(key.name, key.is_live, said == httpx.codes.OK, "the edge", str(said))
 
 
-async def _ask_check(http: httpx.AsyncClient, key: Key, address: str) -> Answer:
+async def _ask_check(http: httpx.AsyncClient, address: str, key: Key) -> Answer:
     """Ask a ForwardAuth service as Traefik does."""
     asked = httpx.URL(key.models)
     headers = key.headers | {

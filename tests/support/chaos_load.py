@@ -35,7 +35,7 @@ TALK_PAUSE_SECONDS = 0.5
 PATIENCE_SECONDS = 60.0
 """How long a customer waits for an answer; slow is not refused."""
 
-CALM_SECONDS = 3.0
+CALM_SECONDS = 2.0
 """Without a refusal for so long the edge counts as recovered."""
 
 OK = str(int(httpx.codes.OK))
