@@ -316,19 +316,23 @@ OUR_LABELS = st.sampled_from(
     [labels.MANAGED_BY, labels.REQUEST_UID, labels.INSTANCE_UID, labels.API_TOKEN_REQUEST]
 )
 FINALIZERS = st.sampled_from([labels.REQUEST_FINALIZER, labels.INSTANCE_FINALIZER, "a.example/b"])
-VALUES = (
-    st.sampled_from(KEYS)
-    | st.none()
-    | st.text(max_size=60)
-    | st.from_regex(r"pllm_[a-z2-7]{12}_[0-9A-Za-z]{49}", fullmatch=True)
-)
+WELL_FORMED = st.builds(
+    Token,
+    st.from_regex(r"[a-z2-7]{12}", fullmatch=True),
+    st.from_regex(r"[0-9A-Za-z]{43}", fullmatch=True),
+).map(Token.reveal)
+KNOWN_KEYS = st.sampled_from(KEYS)
+VALUES = KNOWN_KEYS | KNOWN_KEYS | WELL_FORMED | st.none() | st.text(max_size=60)
+IN_ITS_PLACE = st.builds(Data, st.fixed_dictionaries({"OPENAI_API_KEY": VALUES}))
 MARKS = st.sampled_from([*UIDS, labels.MANAGED_BY_OPERATOR, None]) | st.text(
     alphabet="abcXYZ019-", max_size=10
 )
 
 WRITES: st.SearchStrategy[Write] = st.one_of(
     st.builds(Data, st.dictionaries(NAMES, VALUES, min_size=1, max_size=3)),
-    st.builds(Data, st.fixed_dictionaries({"OPENAI_API_KEY": VALUES})),
+    IN_ITS_PLACE,
+    IN_ITS_PLACE,
+    IN_ITS_PLACE,
     st.builds(
         Metadata,
         KINDS,
@@ -349,7 +353,7 @@ WRITES: st.SearchStrategy[Write] = st.one_of(
     st.builds(VerifierOfOnesOwn, st.sampled_from(UIDS), st.sampled_from(UIDS)),
     st.sampled_from(Turn),
 )
-"""One write; every kind of write is as likely as every other one."""
+"""One write. Keys in the place of the key are the likeliest, because there the operator looks first."""
 
 
 def _owner(scene: Scene, uid: Known) -> Manifest:

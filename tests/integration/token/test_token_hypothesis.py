@@ -10,7 +10,7 @@ from dataclasses import replace
 from secrets import token_hex
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 import thoroughness
@@ -21,7 +21,7 @@ from token_objects import REQUEST, Tenant
 from token_operator import TokenOperator
 from token_writes import WRITES, Scene, Victim, Write
 
-pytestmark = [pytest.mark.deep, pytest.mark.integration]
+pytestmark = [pytest.mark.deep, pytest.mark.integration, pytest.mark.timeout(600)]
 
 
 @pytest.fixture
@@ -92,6 +92,8 @@ async def assert_no_foreign_key_works(scene: Scene) -> None:
 @settings(
     max_examples=thoroughness.examples(25),
     deadline=None,
+    # A failure tells its few writes in words; making them fewer takes minutes.
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(writes=st.lists(WRITES, min_size=3, max_size=8))
