@@ -54,10 +54,8 @@ workspace and opens the endpoint, and keys that were ended open nothing.
 
 The machine's own clock is not set: operator and ForwardAuth service read a clock that a test steps, and
 the programs that are not ours keep the right time. There is one etcd, one API server, one Traefik and
-one node here, so what several of them would hide is in the figures. [When the API server is
-lost](../explanation/losing-the-api-server.md) says what happens when it stays away for longer than a
-minute. That a model server which hangs for ten minutes is [ended by its
-probe](../adr/0077-a-server-that-hangs-is-ended.md) is not waited for.
+one node here, so what several of them would hide is in the figures. That a model server which hangs for
+ten minutes is [ended by its probe](../adr/0077-a-server-that-hangs-is-ended.md) is not waited for.
 """
 
 

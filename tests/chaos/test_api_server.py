@@ -20,6 +20,7 @@ from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.kinds import Kind
 from privatellm.names import child_name
+from privatellm_authserver.feed import WATCH_SECONDS
 from privatellm_local.paths import StatePaths
 from privatellm_local.pki import store
 from privatellm_local.pki.inventory import Authority
@@ -37,6 +38,12 @@ DELAY_SECONDS = 0.4
 CUT_SECONDS = 10.0
 TRIES = 3
 """So often at least the ForwardAuth service tries to reach the API server while it is cut off."""
+
+AWAY_SECONDS = 75.0
+"""Longer than an index may be trusted without a word."""
+
+PATIENCE_SECONDS = 5.0
+"""How much longer than its time the client of the ForwardAuth service lets a watch be silent."""
 
 STORM_SECONDS = 12.0
 FLOW = "flowcontrol.apiserver.k8s.io"
@@ -171,6 +178,27 @@ async def test_a_network_that_swallows_everything_is_noticed_in_time(
         behind_relay.relay.heal()
         fault.is_over()
     assert fault.seen().refused == {}
+
+
+async def test_an_api_server_away_for_too_long_closes_the_edge_and_opens_it_again(
+    stage: Stage, behind_relay: Relayed
+) -> None:
+    """Keys work while the last good index may be trusted; then nobody is let in until there is word again."""
+    async with stage.fault(
+        f"API server out of reach for {AWAY_SECONDS:g} s", bound=BY_STALENESS
+    ) as fault:
+        fault.begins()
+        behind_relay.relay.swallow()
+        await fault.lasts(AWAY_SECONDS)
+        behind_relay.relay.heal()
+        fault.is_over()
+    asked = [result for result in fault.stream.results if result.began >= fault.began]
+    closed_after = min(r.began for r in asked if r.is_refusal) - fault.began
+    late = [r for r in asked if fault.began + BY_STALENESS < r.began and r.ended < fault.ended]
+    assert {r.verdict for r in late} == {"503"}
+    assert set(fault.seen().refused) == {"503"}
+    # A loss may come when a watch is nearly over, and with it the confirmation that its end is.
+    assert closed_after > BY_STALENESS - WATCH_SECONDS - PATIENCE_SECONDS
 
 
 async def test_a_storm_of_429_is_waited_out(stage: Stage) -> None:
