@@ -65,7 +65,7 @@ class Finding:
         detail: What was seen instead.
     """
 
-    trouble: Trouble
+    trouble: StrEnum
     subject: str
     detail: str = ""
 

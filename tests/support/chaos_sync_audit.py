@@ -5,14 +5,14 @@ Pure, as :mod:`chaos_audit` is, which audits the service cluster itself: it look
 promised in the workspace, never from what the sync agent believes. A test plants each trouble.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from chaos_audit import Answer, name_of
+from chaos_audit import Answer, Finding, name_of
 from privatellm.kube import Manifest, kinds
 from privatellm.names import token_secret_name
 from privatellm_sync_agent.naming.names import Identity
@@ -41,21 +41,6 @@ class Trouble(StrEnum):
     SECRET_ORPHANED = "a copy of a Secret has no order"
     LIVE_REFUSED = "a live key is refused"
     DEAD_ALLOWED = "a dead key is let in"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One trouble.
-
-    Attributes:
-        trouble: Of which kind.
-        subject: With what.
-        detail: What was seen instead.
-    """
-
-    trouble: Trouble
-    subject: str
-    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -198,11 +183,6 @@ CHECKS = (
     secrets_are_true,
     keys_open_what_they_should,
 )
-
-
-def summary(findings: tuple[Finding, ...]) -> dict[str, int]:
-    """Return how often each trouble was found."""
-    return dict(Counter(finding.trouble.value for finding in findings))
 
 
 def _secret_places(sides: Sides) -> Iterator[tuple[str, str]]:

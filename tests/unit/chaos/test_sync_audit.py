@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from chaos_audit import Answer
-from chaos_sync_audit import Finding, Sides, Trouble, audit, summary
+from chaos_audit import Answer, Finding, summary
+from chaos_sync_audit import Sides, Trouble, audit
 from privatellm.kube import Manifest, kinds
 from privatellm.kube.kinds import Kind
 from privatellm_sync_agent.naming.names import Identity
