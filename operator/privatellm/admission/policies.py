@@ -10,6 +10,7 @@ from privatellm.admission import (
     edge_objects,
     ingresses,
     network_policies,
+    owners,
     pod_templates,
     scales,
     service_ports,
@@ -26,6 +27,7 @@ BUILDERS = (
     service_ports.build,
     # The children: nobody else writes them, poses as them or scales them.
     children.build,
+    owners.build,
     pod_templates.build,
     scales.build,
     network_policies.build,

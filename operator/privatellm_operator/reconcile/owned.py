@@ -22,9 +22,10 @@ class OwnedWriter:
     async def apply(self, kind: Kind, manifest: Manifest, guard: Mapping[str, str]) -> None:
         """Make an object what it should be.
 
-        What somebody put there can contradict what we want, such as a second source of a volume or the
-        other bound of a budget. Applying would merge the two, and is refused; then what is ours alone is
-        put back whole first.
+        What somebody put there is taken away before anything of ours is added to it: merged with what we
+        want it could do harm for a moment, as a certificate does in an Ingress that gets the edge's class.
+        What came after our look can contradict what we want, such as a second source of a volume or the
+        other bound of a budget; merging the two is refused, and then it is taken away first as well.
 
         Args:
             kind: Its kind.
@@ -36,21 +37,35 @@ class OwnedWriter:
             KubernetesError: when the API server refuses or does not answer.
         """
         guarded = manifest | {"metadata": manifest["metadata"] | guard}
+        known = self._meant(kind, manifest, guard)
+        is_cleared = known is not None and exceeds(known, manifest)
+        if known is not None and is_cleared:
+            await self.restore(kind, known, manifest)
         try:
             answer = await self._client.apply(kind, guarded, field_manager=labels.FIELD_MANAGER)
         except RejectedError:
-            live = self._world[kind].get(
-                manifest["metadata"]["namespace"], manifest["metadata"]["name"]
-            )
-            if live is None:
+            live = self._meant(kind, manifest, guard)
+            if live is None or is_cleared:
                 raise
             await self.restore(kind, live, manifest)
             answer = await self._client.apply(kind, guarded, field_manager=labels.FIELD_MANAGER)
         self._world[kind].put(answer)
-        if exceeds(answer, manifest):
+        if exceeds(answer, manifest) and not is_cleared:
             await self.restore(kind, answer, manifest)
         else:
             self._answers.note(kind, manifest, answer)
+
+    def _meant(self, kind: Kind, manifest: Manifest, guard: Mapping[str, str]) -> Manifest | None:
+        """Return the object as we know it, if it is the one that may be written."""
+        metadata = manifest["metadata"]
+        known = self._world[kind].get(metadata["namespace"], metadata["name"])
+        if known is None or "resourceVersion" in guard:
+            return None
+        return (
+            known
+            if guard.get("uid", known["metadata"]["uid"]) == known["metadata"]["uid"]
+            else None
+        )
 
     async def restore(self, kind: Kind, live: Manifest, manifest: Manifest) -> None:
         """Take away what others added where we decide alone.

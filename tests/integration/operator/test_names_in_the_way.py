@@ -16,6 +16,9 @@ from token_crash import FragileClient
 pytestmark = pytest.mark.integration
 
 NAME = "chat-llama"
+FOREIGN_PARTS = {"tls", "defaultBackend"}
+"""Of an Ingress; the operator's have none of them."""
+
 CHECK = "private-llm-auth"
 """The middleware that asks the ForwardAuth service."""
 
@@ -82,6 +85,37 @@ async def test_what_a_customer_put_there_before_is_told_and_never_adopted(
     assert accepted["reason"] == "ChildConflict"
     assert f"{kind.name} {name}" in accepted["message"]
     assert await client.get(kind, name, tenant) == theirs
+
+
+async def test_what_was_planted_in_an_ingress_is_gone_before_the_edge_serves_it(
+    client: KubeClient, operator: InstanceOperator, tenant: str
+) -> None:
+    """Admission refuses it to customers; were it there, the edge would load a certificate for a moment."""
+    ordered = await client.create(kinds.LLM_INSTANCE, order(tenant))
+    owner = {"apiVersion": ordered["apiVersion"], "kind": ordered["kind"], "name": "chat"}
+    owners = [owner | {"uid": ordered["metadata"]["uid"], "controller": True}]
+    planted = _foreign(tenant, kinds.INGRESS, ownerReferences=owners)
+    planted["spec"] |= {
+        "ingressClassName": "other",
+        "tls": [{"hosts": ["llm.example.com"], "secretName": "theirs"}],
+    }
+    version = (await client.create(kinds.INGRESS, planted))["metadata"]["resourceVersion"]
+
+    async def served() -> bool:
+        await operator.reconcile(tenant, "chat")
+        live = await client.get(kinds.INGRESS, NAME, tenant)
+        return live is not None and live["spec"]["ingressClassName"] == "traefik"
+
+    await eventually(served, what="a route of the edge's class")
+    seen = [
+        event.object["spec"]
+        async for event in client.watch(
+            kinds.INGRESS, tenant, resource_version=version, timeout_seconds=1
+        )
+        if event.type == "MODIFIED"
+    ]
+    assert [spec for spec in seen if spec["ingressClassName"] == "traefik"]
+    assert not [s for s in seen if s["ingressClassName"] == "traefik" and s.keys() & FOREIGN_PARTS]
 
 
 async def _told(client: KubeClient, namespace: str) -> list[tuple[str, str, str]]:
