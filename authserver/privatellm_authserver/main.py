@@ -1,13 +1,15 @@
 """``privatellm-authserver``: read the settings, open both ports, run until told to stop.
 
 Everything is made here, in order, and handed on; nothing is made at import. What cannot work (a setting,
-the platform key, a port in use) ends the start with one sentence. SIGTERM and SIGINT drain: the pod stops
+the platform key, a port in use) ends the start with one sentence, also where only workers use it: they
+would be started again and again. SIGTERM and SIGINT drain: the pod stops
 being ready, goes on answering while the edge takes notice, then lets every worker finish. A second signal
 cuts the wait short.
 """
 
 import argparse
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -16,13 +18,17 @@ import structlog
 import uvloop
 
 from privatellm.backend_keys import PlatformKey
-from privatellm.errors import PrivateLLMError
+from privatellm.errors import InvalidInputError, PrivateLLMError
 from privatellm.telemetry.logs import configure_logging
+from privatellm.telemetry.tracing import check_traces
 from privatellm_authserver.admin import create_admin_app
 from privatellm_authserver.fleet import Fleet
 from privatellm_authserver.serving import listen, make_server
 from privatellm_authserver.settings import Settings
 from privatellm_authserver.supervisor import Supervisor
+
+MISTAKEN = 2
+"""Exit code when the settings are wrong; starting again will not help."""
 
 
 class StopSignals:
@@ -91,13 +97,15 @@ def main() -> None:
         settings = Settings.from_environment()
         configure_logging(settings.log_format, settings.log_level)
         PlatformKey.read(settings.platform_key_file)
+        check_traces(os.environ)
         with (
             listen(settings.bind_host, settings.verify_port) as verify,
             listen(settings.bind_host, settings.admin_port) as admin,
         ):
             uvloop.run(serve(settings, verify, admin))
     except PrivateLLMError as error:
-        sys.exit(f"privatellm-authserver: {error}")
+        sys.stderr.write(f"privatellm-authserver: {error}\n")
+        sys.exit(MISTAKEN if isinstance(error, InvalidInputError) else 1)
 
 
 if __name__ == "__main__":

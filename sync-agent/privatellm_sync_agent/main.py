@@ -41,14 +41,17 @@ def main() -> None:
     configure_logging(flags.log_format, "debug" if flags.log_debug else "info")
     try:
         spans = open_sink("private-llm-sync-agent", os.environ)
-        try:
-            asyncio.run(_until_stopped(flags, spans))
-        finally:
-            if spans is not None:
-                spans.close()
+    except InvalidInputError as error:
+        log.critical("cannot start", error=str(error))
+        sys.exit(EXIT_WRONG_INPUT)
+    try:
+        asyncio.run(_until_stopped(flags, spans))
     except PrivateLLMError as error:
         log.error("stopped", error=str(error))  # noqa: TRY400 - the message says all that helps
         sys.exit(EXIT_FAILED)
+    finally:
+        if spans is not None:
+            spans.close()
 
 
 async def _until_stopped(flags: Flags, spans: SpanSink | None) -> None:

@@ -1,8 +1,8 @@
 """Spans to a collector, by OTLP over gRPC or HTTP.
 
 Everything is set by the variables of the OpenTelemetry specification (endpoint, headers, certificates,
-protocol, sampler, batching, resource), which the SDK reads by itself; the protocol alone is read here,
-because the SDK leaves it to a launcher that we do not use. Spans are handed to a thread that sends them
+protocol, sampler, batching, resource), which the SDK reads by itself once
+:mod:`privatellm.telemetry.otlp_settings` has checked them. Spans are handed to a thread that sends them
 in batches and drops them when too many wait: a slow or absent collector costs nobody a pass or a request.
 
 Attributes are searched for secrets like log lines are, whatever the rule that nobody puts one there.
@@ -33,12 +33,12 @@ from typing_extensions import override
 
 from privatellm.errors import InvalidInputError
 from privatellm.telemetry.logs import without_secrets
+from privatellm.telemetry.otlp_settings import OtlpProtocol, protocol_of
 from privatellm.telemetry.tracing import Attribute, SpanRecord, TraceIdentity
 
 CLOSE_SECONDS: Final = 5.0
 """How long the end of a process waits for its last spans."""
 
-_PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _INSTRUMENTATION: Final = "private-llm"
 
 
@@ -70,12 +70,18 @@ class OtlpSpans:
             environ: The process's environment.
 
         Raises:
-            InvalidInputError: when the environment asks for a protocol that we do not speak.
+            InvalidInputError: when the environment holds what the SDK refuses.
         """
         named = environ.get("OTEL_SERVICE_NAME") or "service.name=" in environ.get(
             "OTEL_RESOURCE_ATTRIBUTES", ""
         )
-        return cls({} if named else {SERVICE_NAME: service}, _exporter(environ))
+        try:
+            return cls({} if named else {SERVICE_NAME: service}, _exporter(environ))
+        except (ValueError, LookupError, RuntimeError) as error:
+            raise InvalidInputError(
+                f"The variables OTEL_* are such as OpenTelemetry's SDK takes; it refused: {error}. "
+                "Correct the variable, or leave it out."
+            ) from error
 
     def begin(self, span: SpanRecord, identity: TraceIdentity) -> None:
         """Write the first span of a trace, under the identity that others continue."""
@@ -156,17 +162,11 @@ class _Ids(RandomIdGenerator):
 
 
 def _exporter(environ: Mapping[str, str]) -> SpanExporter:
-    wanted = (environ.get(name, "").strip() for name in _PROTOCOLS)
-    match next(filter(None, wanted), "grpc"):
-        case "grpc":
+    match protocol_of(environ):
+        case OtlpProtocol.GRPC:
             return GrpcExporter()
-        case "http/protobuf":
+        case OtlpProtocol.HTTP:
             return HttpExporter()
-        case other:
-            raise InvalidInputError(
-                f"{_PROTOCOLS[1]} is grpc or http/protobuf; got {other!r}. "
-                "Set one of the two, or leave it out for grpc."
-            )
 
 
 def _clean(value: Attribute) -> Attribute:

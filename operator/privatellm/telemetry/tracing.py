@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from privatellm.telemetry.otlp_settings import check_settings
+
 Attribute = str | int | float | bool
 
 _TRACEPARENT: Final = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
@@ -105,7 +107,17 @@ def is_wanted(environ: Mapping[str, str]) -> bool:
     is_off = environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
     exporter = environ.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp"
     has_endpoint = any(environ.get(name, "").strip() for name in _ENDPOINTS)
-    return has_endpoint and exporter == "otlp" and not is_off
+    return has_endpoint and exporter != "none" and not is_off
+
+
+def check_traces(environ: Mapping[str, str]) -> None:
+    """Check what the environment says about traces, for a program whose children send them.
+
+    Raises:
+        InvalidInputError: naming a variable that is wrong; nothing is checked when nobody wants traces.
+    """
+    if is_wanted(environ):
+        check_settings(environ)
 
 
 def open_sink(service: str, environ: Mapping[str, str]) -> SpanSink | None:
@@ -116,10 +128,11 @@ def open_sink(service: str, environ: Mapping[str, str]) -> SpanSink | None:
         environ: The process's environment, which the exporter reads by itself as well.
 
     Raises:
-        InvalidInputError: when the environment asks for a protocol that we do not speak.
+        InvalidInputError: when a variable of OpenTelemetry's holds what it may not.
     """
     if not is_wanted(environ):
         return None
+    check_settings(environ)
     # OpenTelemetry and gRPC cost a quarter of a second and 25 MB, which nobody pays who sends no traces.
     from privatellm.telemetry.otlp import OtlpSpans  # noqa: PLC0415
 
