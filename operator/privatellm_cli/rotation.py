@@ -87,9 +87,24 @@ class Ended:
 
 
 async def verifiers(cluster: Cluster, token_namespace: str) -> tuple[Manifest, ...]:
-    """Return every verifier there is."""
+    """Return every verifier there is.
+
+    Raises:
+        UnreachedError: when there is none though requests have keys: then the namespace is another one.
+    """
     listing = await cluster.client.list(kinds.SECRET, token_namespace, fields=f"type={SECRET_TYPE}")
+    if not listing.items and (served := await _served(cluster)):
+        raise UnreachedError(
+            f"No key is known in the namespace {token_namespace}, but {served} requests have one; nothing "
+            "was ended. Name the operator's token namespace with --token-namespace."
+        )
     return listing.items
+
+
+async def _served(cluster: Cluster) -> int:
+    """Return how many requests have a key."""
+    requests = await cluster.client.list(kinds.API_TOKEN_REQUEST)
+    return sum((r.get("status") or {}).get("phase") == TokenPhase.READY for r in requests.items)
 
 
 async def end_all(cluster: Cluster, found: tuple[Manifest, ...]) -> Ended:
