@@ -202,11 +202,14 @@ async def test_the_platform_team_replaces_every_key(ordered: CommandLine) -> Non
     first = ordered.json("token", "create", "chat", "--name", "one", "--json")
     second = ordered.json("token", "create", "chat", "--name", "two", "--json")
     refused = ordered.run("token", "rotate", "--all")
+    astray = ordered.run("token", "rotate", "--all", "--yes", "--token-namespace", "default")
 
     done = ordered.succeed("token", "rotate", "--all", "--yes")
 
     assert refused.code == 2
     assert "--yes" in only_line(refused)
+    assert astray.code != 0
+    assert "--token-namespace" in only_line(astray)
     assert "requests have new ones" in done
     for old in (first, second):
         assert await _status(old["baseURL"], old["apiKey"]) == 401
