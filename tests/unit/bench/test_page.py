@@ -185,6 +185,19 @@ def test_ratios_come_first_and_count_what_a_proxy_adds() -> None:
     assert "| answer | 1 | 30 | 10 | 1.0 | 30.0 |" in text
 
 
+def test_what_is_missed_is_said_beside_what_is_wanted() -> None:
+    """Whoever reads a limit need not compare the table with it."""
+    figures = everything()
+    assert "Missed" not in page(figures)[0]
+
+    figures["verify.json"]["rows"][-1]["ratio"] = 0.7
+    figures["growth.json"]["sizes"][-1]["cpu_ms"] *= 1.5
+    text, _ = page(figures)
+
+    assert "**Missed: the ratio" in text
+    assert "**Missed: growth.**" in text
+
+
 def test_where_the_generator_was_at_its_limit_the_page_says_so() -> None:
     """What it could not load more is no measure of what was loaded."""
     text, _ = page(everything())
