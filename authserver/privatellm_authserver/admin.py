@@ -4,11 +4,12 @@
 cannot bring that back. ``/readyz`` says yes only when every worker is synced and fresh. ``/metrics`` shows
 all workers together. ``/last-used`` gives key ids with the times of their last use and of their end here,
 and how often they were used; the operator polls it, writes status, shows the counts by the objects they
-belong to, and measures how fast ended keys are refused.
+belong to, and measures how fast ended keys are refused. An operator that begins to lead asks for the counts
+of all keys, and begins to count from there.
 """
 
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import fastapi
 from fastapi import Query, Response
@@ -31,13 +32,15 @@ class KeyReport(TypedDict):
 
     Attributes:
         lastUsed: When each key was last used.
-        uses: How often each of these was used since counting began.
+        uses: How often each of these, or each key at all, was used since counting began.
+        allUses: Whether it is each key at all.
         countingSince: When that was.
         refusedSince: Since when each ended key is refused.
     """
 
     lastUsed: dict[str, datetime]
     uses: dict[str, int]
+    allUses: bool
     countingSince: datetime
     refusedSince: dict[str, datetime]
 
@@ -78,12 +81,15 @@ def create_admin_app(
     @app.get("/last-used")
     async def last_used(
         since: Annotated[datetime | None, Query()] = None,
+        uses: Annotated[Literal["recent", "all"], Query()] = "recent",
     ) -> KeyReport:
         """Return when each key was last used, or ended here; of the last hour, or since a time."""
         last_used = fleet.last_use.since(since)
+        all_uses = uses == "all"
         return {
             "lastUsed": last_used,
-            "uses": fleet.uses.of(last_used),
+            "uses": fleet.uses.all() if all_uses else fleet.uses.of(last_used),
+            "allUses": all_uses,
             "countingSince": fleet.uses.counting_since,
             "refusedSince": fleet.refused_since.settled(since),
         }

@@ -125,6 +125,10 @@ class KeyUses:
         """Return how often each of these keys was used."""
         return {key_id: self._counts.get(key_id, 0) for key_id in key_ids}
 
+    def all(self) -> dict[str, int]:
+        """Return how often each key was used that is remembered."""
+        return dict(self._counts)
+
 
 class Fleet:
     """All workers of this pod.

@@ -8,10 +8,13 @@ Service would lead to one of them. A poll writes nothing; the pass of the token 
 writes that status. So the time between two polls is also the least time between two writes for a key, and
 a key that nobody uses causes none. A pod that does not answer is left out; what it knows is offered again
 at the next polls.
+
+The first poll comes when the lead begins, because counts are taken over from there on. Counts that arrive
+when another may lead by now are not taken: that one counts them.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -28,6 +31,9 @@ from privatellm_operator.world import routing
 log = structlog.get_logger(__name__)
 
 ANSWER_SECONDS = 10.0
+ENDED = ("Succeeded", "Failed")
+"""Phases of pods whose address may belong to somebody else by now."""
+
 LARGEST_ANSWER = 32 * 2**20
 """Bytes; the authserver remembers at most 200 000 keys, which make 18 MB."""
 
@@ -47,12 +53,15 @@ class LastUseReport(BaseModel):
     last_used: Mapping[str, AwareDatetime] = Field(alias="lastUsed")
     refused_since: Mapping[str, AwareDatetime] = Field(alias="refusedSince", default_factory=dict)
     uses: Mapping[str, Uses] = Field(default_factory=dict)
+    all_uses: bool = Field(alias="allUses", default=False)
     counting_since: AwareDatetime | None = Field(alias="countingSince", default=None)
 
     @property
     def counts(self) -> PodCounts | None:
         """What the pod counted; ``None`` when it does not say."""
-        return PodCounts(self.counting_since, self.uses) if self.counting_since else None
+        if self.counting_since is None:
+            return None
+        return PodCounts(self.counting_since, self.uses, is_whole=self.all_uses)
 
 
 _NOTHING = LastUseReport(lastUsed={})
@@ -65,8 +74,17 @@ class LastUsePoll:
         tally: What came of the counts.
     """
 
-    def __init__(self, context: ProcessContext) -> None:
+    def __init__(
+        self, context: ProcessContext, is_leading: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Ask nobody yet.
+
+        Args:
+            context: What the process owns.
+            is_leading: Whether nobody else can lead by now.
+        """
         self._context = context
+        self._is_leading = is_leading
         self._settings = context.settings.last_use
         namespace = context.settings.tokens.token_namespace
         counts = bool(self._settings.seconds)
@@ -80,15 +98,24 @@ class LastUsePoll:
         """
         now = self._context.clock()
         since = now - timedelta(seconds=self._settings.seconds * POLLS_OFFERED)
-        addresses = await self._addresses()
-        timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
-        async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
-            reports = await asyncio.gather(*(_ask(session, a, since) for a in addresses))
-        for address, report in zip(addresses, reports, strict=True):
+        pods = await self._pods()
+        reports = await self._ask_all([a for a, is_running in pods.items() if is_running], since)
+        for address, report in reports.items():
             self._take(report.last_used, now)
             self._context.revocations.hear(address, report.refused_since)
-        counts = (report.counts for report in reports)
-        self.tally.hear(dict(zip(addresses, counts, strict=True)))
+        if self._is_leading():
+            self.tally.hear({address: reports.get(address, _NOTHING).counts for address in pods})
+
+    async def _ask_all(
+        self, addresses: Sequence[str], since: datetime
+    ) -> Mapping[str, LastUseReport]:
+        timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
+        async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
+            questions = (
+                _ask(session, address, since, all_uses=self.tally.wants_all(address))
+                for address in addresses
+            )
+            return dict(zip(addresses, await asyncio.gather(*questions), strict=True))
 
     def _take(self, report: Mapping[str, datetime], now: datetime) -> None:
         for key_id in self._context.usage.merge(report, now):
@@ -103,24 +130,32 @@ class LastUsePoll:
             for key in routing.keys_of(kinds.SECRET, verifier, world, platform):
                 self._context.queue.add(key)
 
-    async def _addresses(self) -> tuple[str, ...]:
+    async def _pods(self) -> Mapping[str, bool]:
+        """Return the addresses of all pods that have not ended, and whether each is running."""
         pods = await self._context.client.list(
             kinds.POD, self._context.settings.pod.namespace, labels=self._settings.selector
         )
-        return tuple(sorted(filter(None, (self._address(pod) for pod in pods.items))))
+        found: dict[str, bool] = {}
+        for pod in pods.items:
+            address, phase = self._address(pod), (pod.get("status") or {}).get("phase")
+            if address and phase not in ENDED:
+                found[address] = found.get(address, False) or phase == "Running"
+        return found
 
     def _address(self, pod: Manifest) -> str:
-        status = pod.get("status") or {}
-        ip = status.get("podIP", "")
-        if not ip or status.get("phase") != "Running":
+        ip = (pod.get("status") or {}).get("podIP", "")
+        if not ip:
             return ""
         return f"http://{f'[{ip}]' if ':' in ip else ip}:{self._settings.port}"
 
 
-async def _ask(session: aiohttp.ClientSession, address: str, since: datetime) -> LastUseReport:
+async def _ask(
+    session: aiohttp.ClientSession, address: str, since: datetime, *, all_uses: bool
+) -> LastUseReport:
+    params = {"since": since.isoformat(), "uses": "all" if all_uses else "recent"}
     try:
         async with session.get(
-            f"{address}/last-used", params={"since": since.isoformat()}, allow_redirects=False
+            f"{address}/last-used", params=params, allow_redirects=False
         ) as response:
             response.raise_for_status()
             return LastUseReport.model_validate_json(await _bounded(response))

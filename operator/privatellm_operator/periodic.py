@@ -20,14 +20,24 @@ from privatellm_operator.world.sync import refresh
 log = structlog.get_logger(__name__)
 
 
-async def every(seconds: float, job: Callable[[], Awaitable[None]]) -> None:
-    """Do a job again and again; one that fails is tried again at its next turn."""
-    while True:
+async def every(
+    seconds: float, job: Callable[[], Awaitable[None]], *, at_once: bool = False
+) -> None:
+    """Do a job again and again; one that fails is tried again at its next turn.
+
+    Args:
+        seconds: The pause between the end of a turn and the next one.
+        job: What is to be done.
+        at_once: Whether the first turn is now, and not after a pause.
+    """
+    if not at_once:
         await asyncio.sleep(seconds)
+    while True:
         try:
             await job()
         except PrivateLLMError as error:
             log.warning("periodic job failed", error=str(error))
+        await asyncio.sleep(seconds)
 
 
 async def relist(context: ProcessContext, arrivals: Arrivals, watches: NamespacedWatches) -> None:

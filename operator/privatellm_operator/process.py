@@ -104,7 +104,7 @@ class OperatorProcess:
             obstacles=self._obstacles,
         )
         self._scraper = ModelScraper(self._context)
-        self._last_use = LastUsePoll(self._context)
+        self._last_use = LastUsePoll(self._context, self._lease.is_certain)
         self._show_metrics(client, world)
         self._arrivals = Arrivals(
             self._context.world, self._queue, routing.platform_key(settings.pod.namespace)
@@ -189,7 +189,7 @@ class OperatorProcess:
             asyncio.create_task(every(ASK_SECONDS, self._ask_fetches)),
         ]
         if self._settings.last_use.seconds:
-            polls = every(self._settings.last_use.seconds, self._last_use.poll)
+            polls = every(self._settings.last_use.seconds, self._last_use.poll, at_once=True)
             others.append(asyncio.create_task(polls))
         if self._settings.model_metrics.seconds:
             rounds = every(self._settings.model_metrics.seconds, self._scraper.scrape)

@@ -6,11 +6,17 @@ APITokenRequest and the LLMInstance of each key, as the labels of its verifier h
 again or goes takes nothing with it, and a key that was replaced goes on counting for its request. No label
 names a key, and a series ends with its object.
 
+Each leader counts from zero what comes during its own time. What a pod had counted before is the former
+leader's: the first whole answer of a pod that was there at our first look is where its counting begins for
+us. Whatever starts later, a pod or the service in one that we heard before, is counted from its beginning.
+No clocks are compared for that. So nothing is counted by two leaders, and what came between the last answer
+to one and the first answer to the next is counted by none.
+
 The reports come from the part that strangers talk to: they are numbers, and nothing is decided by them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -33,11 +39,41 @@ class PodCounts:
 
     Attributes:
         since: When it began; counts of another beginning are not compared with these.
-        uses: Requests that were let in since then, by key id; keys that were not used lately are left out.
+        uses: Requests that were let in since then, by key id.
+        is_whole: Whether all keys are there; otherwise those that were not used lately are left out.
     """
 
     since: datetime
     uses: Mapping[str, int] = field(default_factory=dict)
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What we know of one counting.
+
+    Attributes:
+        since: When it began.
+        uses: What was last told of the keys that we know.
+        earlier: What it had counted before our time. Keys without a verifier stay in it, because the watch
+            may tell of a verifier after its first uses were told; one answer bounds it.
+    """
+
+    since: datetime
+    uses: Mapping[str, int] = field(default_factory=dict)
+    earlier: Mapping[str, int] = field(default_factory=dict)
+
+    def before(self, key_id: str) -> int:
+        """Return how much of a key's count is no news."""
+        return self.uses.get(key_id, self.earlier.get(key_id, 0))
+
+    def take(self, uses: Mapping[str, int]) -> "_Heard":
+        """Return what is known after an answer."""
+        return replace(self, uses={**self.uses, **uses})
+
+    def keep(self, known: Container[str]) -> "_Heard":
+        """Return what is known of these keys."""
+        return replace(self, uses={k: count for k, count in self.uses.items() if k in known})
 
 
 class Owners(NamedTuple):
@@ -61,7 +97,8 @@ class UsageTally(Collector):
         self._world = world
         self._token_namespace = token_namespace
         self._is_counting = is_counting
-        self._heard: dict[str, PodCounts] = {}
+        self._heard: dict[str, _Heard] = {}
+        self._first_look: frozenset[str] | None = None
         self._owners: dict[str, Owners] = {}
         self._uses: dict[str, int] = {}
 
@@ -69,8 +106,13 @@ class UsageTally(Collector):
         """Take in one round of answers.
 
         Args:
-            reports: What each running pod counted, by its address; ``None`` for one that did not answer.
+            reports: What each pod counted, by its address; ``None`` for one that did not answer. The first
+                round names every pod that may have counted for a former leader.
         """
+        if self._first_look is None:
+            self._first_look = frozenset(reports)
+        # Another pod that gets the address of one that went is a new one.
+        self._first_look &= reports.keys()
         for address, counts in reports.items():
             if counts is not None:
                 self._take(address, counts)
@@ -80,15 +122,23 @@ class UsageTally(Collector):
         """Return how often the keys of a request or of an instance were used."""
         return self._uses.get(uid, 0)
 
+    def wants_all(self, address: str) -> bool:
+        """Return whether a pod should tell its counts of all keys, and not only of those used lately."""
+        return address not in self._heard
+
     def _take(self, address: str, counts: PodCounts) -> None:
         heard = self._heard.get(address)
-        before = heard.uses if heard and heard.since == counts.since else {}
+        if heard is None and address in (self._first_look or ()):
+            # A key that is left out would look unused, and count as new with its next use.
+            if counts.is_whole:
+                self._heard[address] = _Heard(counts.since, earlier=counts.uses)
+            return
+        if heard is None or heard.since != counts.since:
+            heard = _Heard(counts.since)
         for key_id, count in counts.uses.items():
-            owners = self._owners_of(key_id)
-            if owners is not None:
-                for uid in owners:
-                    self._uses[uid] = self.uses(uid) + growth(before.get(key_id, 0), count)
-        self._heard[address] = PodCounts(counts.since, {**before, **counts.uses})
+            for uid in self._owners_of(key_id) or ():
+                self._uses[uid] = self.uses(uid) + growth(heard.before(key_id), count)
+        self._heard[address] = heard.take(counts.uses)
 
     def _owners_of(self, key_id: str) -> Owners | None:
         """Return what a key belongs to; what was known before its verifier went is still true."""
@@ -106,7 +156,7 @@ class UsageTally(Collector):
         self._uses = {uid: count for uid, count in self._uses.items() if uid in known}
         self._owners = {key_id: o for key_id, o in self._owners.items() if known.intersection(o)}
         self._heard = {
-            address: PodCounts(heard.since, _only(heard.uses, self._owners))
+            address: heard.keep(self._owners)
             for address, heard in self._heard.items()
             if address in reports
         }
@@ -136,10 +186,6 @@ _KINDS = (kinds.API_TOKEN_REQUEST, kinds.LLM_INSTANCE)
 def growth(before: int, now: int) -> int:
     """Return what a counter counted since; one that is smaller was forgotten meanwhile and began anew."""
     return now - before if now >= before else now
-
-
-def _only(uses: Mapping[str, int], known: Mapping[str, Owners]) -> dict[str, int]:
-    return {key_id: count for key_id, count in uses.items() if key_id in known}
 
 
 def _names(kind: Kind, manifest: Manifest) -> Iterator[str]:

@@ -115,8 +115,20 @@ async def test_uses_are_counted_over_workers_since_a_time_that_is_told(
 
     answer = (await http.get("/last-used")).json()
 
-    assert answer["uses"] == {"aaaaaaaaaaaa": 5}
+    assert (answer["uses"], answer["allUses"]) == ({"aaaaaaaaaaaa": 5}, False)
     assert datetime.fromisoformat(answer["countingSince"]) == fleet.uses.counting_since
+
+
+async def test_who_begins_to_count_is_told_the_counts_of_all_keys(
+    http: httpx.AsyncClient, fleet: Fleet
+) -> None:
+    """Also of those whose last use is forgotten; their next one would look like all of them."""
+    fleet.uses.add({"aaaaaaaaaaaa": 3, "bbbbbbbbbbbb": 1})
+
+    answer = (await http.get("/last-used", params={"uses": "all"})).json()
+
+    assert answer["lastUsed"] == {}
+    assert (answer["uses"], answer["allUses"]) == ({"aaaaaaaaaaaa": 3, "bbbbbbbbbbbb": 1}, True)
 
 
 async def test_metrics_are_served_in_prometheus_format(http: httpx.AsyncClient) -> None:

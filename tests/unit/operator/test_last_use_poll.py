@@ -44,12 +44,15 @@ class Pods:
 
     def __init__(self, *addresses: str, phase: str = "Running") -> None:
         self.asked: list[tuple[str | None, str]] = []
-        self._pods = [{"status": {"podIP": ip, "phase": phase}} for ip in addresses]
+        self._phase = phase
+        self.addresses = addresses
 
     async def list(self, _kind: Any, namespace: str | None = None, *, labels: str = "") -> Listing:
         """Return the pods."""
         self.asked.append((namespace, labels))
-        return Listing(items=tuple(self._pods), resource_version="1")
+        statuses = ({"podIP": ip, "phase": self._phase} for ip in self.addresses)
+        items = tuple({"status": status} for status in statuses)
+        return Listing(items=items, resource_version="1")
 
 
 class Edge:
@@ -58,6 +61,7 @@ class Edge:
     def __init__(self) -> None:
         self.answer: Handler = self.says({})
         self.since: list[datetime] = []
+        self.uses: list[str] = []
         self.port = 0
 
     def says(self, used: dict[str, datetime]) -> Handler:
@@ -72,14 +76,15 @@ class Edge:
         """Return a handler that reports how often keys were used since the day began."""
         body = {"lastUsed": {}, "uses": uses, "countingSince": NOW.isoformat()}
 
-        async def handler(_request: web.Request) -> web.StreamResponse:
-            return web.json_response(body)
+        async def handler(request: web.Request) -> web.StreamResponse:
+            return web.json_response(body | {"allUses": request.query["uses"] == "all"})
 
         return handler
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Note the question and give the chosen answer."""
         self.since.append(datetime.fromisoformat(request.query["since"]))
+        self.uses.append(request.query["uses"])
         return await self.answer(request)
 
 
@@ -96,7 +101,9 @@ async def edge() -> AsyncIterator[Edge]:
     await runner.cleanup()
 
 
-def make(edge: Edge, pods: Pods) -> tuple[LastUsePoll, NoticingQueue]:
+def make(
+    edge: Edge, pods: Pods, is_leading: Callable[[], bool] = lambda: True
+) -> tuple[LastUsePoll, NoticingQueue]:
     """Return a poll of these pods by an operator that knows one request and its verifier."""
     chosen = settings(last_use=LastUseSettings(port=edge.port, seconds=300))
     world, queue = World(), NoticingQueue()
@@ -112,7 +119,7 @@ def make(edge: Edge, pods: Pods) -> tuple[LastUsePoll, NoticingQueue]:
     world[kinds.SECRET].put(verifier)
     key = PlatformKey.of("k" * 32)
     context = ProcessContext(pods, chosen, key, world, queue, clock=lambda: NOW)  # type: ignore[arg-type]
-    return LastUsePoll(context), queue
+    return LastUsePoll(context, is_leading), queue
 
 
 async def test_a_used_key_wakes_the_pass_of_its_request(edge: Edge) -> None:
@@ -157,7 +164,45 @@ async def test_uses_are_counted_for_the_request_of_their_key(edge: Edge) -> None
         edge.answer = edge.counts({KEY_ID: count})
         await poll.poll()
 
-    assert poll.tally.uses("r1") == 5
+    assert poll.tally.uses("r1") == 5 - 2
+
+
+async def test_a_pod_is_asked_for_all_its_counts_until_it_gave_them(edge: Edge) -> None:
+    """What it had counted is a former leader's; what it counts from then on is ours."""
+    poll, _queue = make(edge, Pods("127.0.0.1"))
+    edge.answer = _failing
+    await poll.poll()
+    for count in (21, 27):
+        edge.answer = edge.counts({KEY_ID: count})
+        await poll.poll()
+
+    assert edge.uses == ["all", "all", "recent"]
+    assert poll.tally.uses("r1") == 6
+
+
+async def test_a_pod_that_starts_later_is_counted_from_its_beginning(edge: Edge) -> None:
+    """Nobody else can have counted it."""
+    pods = Pods()
+    poll, _queue = make(edge, pods)
+    await poll.poll()
+
+    pods.addresses = ("127.0.0.1",)
+    edge.answer = edge.counts({KEY_ID: 4})
+    await poll.poll()
+
+    assert poll.tally.uses("r1") == 4
+
+
+async def test_counts_that_arrive_when_another_may_lead_are_not_taken(edge: Edge) -> None:
+    """A leader that was frozen wakes up in the middle of a poll; the other one counts already."""
+    leading = [True]
+    poll, _queue = make(edge, Pods("127.0.0.1"), lambda: leading[0])
+    for count, leads in ((2, True), (5, True), (9, False)):
+        leading[0] = leads
+        edge.answer = edge.counts({KEY_ID: count})
+        await poll.poll()
+
+    assert poll.tally.uses("r1") == 3
 
 
 async def test_a_pod_of_an_earlier_version_tells_no_uses(edge: Edge) -> None:
