@@ -18,9 +18,14 @@ OTEL = {
 }
 
 
-def alerts(helm: Helm, **values: Any) -> list[dict[str, Any]]:
+HEALTHY_AGE = 25
+"""Seconds within which an index is confirmed while all is well."""
+
+
+def alerts(helm: Helm, others: dict[str, Any] | None = None, **values: Any) -> list[dict[str, Any]]:
     """Return the rules as Prometheus gets them."""
-    objects = helm.template({"metrics": {"alerts": {"enabled": True, **values}}})
+    metrics = {"metrics": {"alerts": {"enabled": True, **values}}}
+    objects = helm.template(metrics | (others or {}))
     (rule,) = chart_helm.of_kind(objects, "PrometheusRule")
     return [alert for group in rule["spec"]["groups"] for alert in group["rules"]]
 
@@ -39,6 +44,21 @@ def test_alerts_without_published_runbooks_carry_no_url(helm: Helm) -> None:
     assert rules
     assert not any("runbook_url" in alert["annotations"] for alert in rules)
     assert all("{{" not in alert["expr"] for alert in rules)
+
+
+@pytest.mark.parametrize(("closes_at", "limit"), [(20, 26), (60, 30), (61, 30), (600, 300)])
+def test_an_old_index_is_told_of_while_the_edge_is_open(
+    helm: Helm, closes_at: int, limit: int
+) -> None:
+    """Half of the time is left then, and no healthy index is that old."""
+    rules = alerts(helm, {"authserver": {"maxStalenessSeconds": closes_at}})
+    (rule,) = (one for one in rules if one["alert"] == "PrivateLLMAuthIndexStale")
+
+    assert rule["expr"].endswith(f"> {limit}")
+    assert limit > HEALTHY_AGE
+    assert "for" not in rule
+    assert f"for {limit} seconds" in rule["annotations"]["summary"]
+    assert f"when {closes_at} seconds" in rule["annotations"]["description"]
 
 
 def test_each_dashboard_is_a_config_map_that_the_sidecar_finds(helm: Helm) -> None:
