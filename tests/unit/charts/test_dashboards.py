@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
+from privatellm.names import service_port_name, slug_of
 from privatellm.telemetry.families import PARTS
 from privatellm.telemetry.families import operator as families
 from privatellm_local.packaging.dashboards import DASHBOARDS, Dashboard
-from privatellm_local.packaging.dashboards.queries import TRAEFIK, quantile, rate
+from privatellm_local.packaging.dashboards.queries import (
+    TRAEFIK,
+    TRAEFIK_SERVICE_REQUESTS,
+    quantile,
+    rate,
+)
 from telemetry_parts import EXPOSITIONS, samples
 from telemetry_queries import named_in
 
@@ -98,3 +104,21 @@ def test_a_query_that_makes_no_sense_of_its_metric_is_refused() -> None:
         rate(families.QUEUE_DEPTH)
     with pytest.raises(ValueError, match="needs a histogram"):
         quantile(0.5, families.QUEUE_DEPTH)
+
+
+def test_an_instance_is_found_at_the_edge_by_its_port_alone() -> None:
+    """Namespace ``a`` and instance ``b-c`` join to the same name as ``a-b`` and ``c``."""
+    slug = slug_of("11111111-2222-3333-4444-555555555555")
+    (dashboard,) = (one for one in DASHBOARDS if one.name == "instance")
+    (port,) = (choice for choice in dashboard.choices if choice.name == "llm_port")
+    part = re.match(port.part, slug)
+    assert part is not None
+
+    edge = [q.expression for q in dashboard.queries if TRAEFIK_SERVICE_REQUESTS in q.expression]
+    assert edge
+    for expression in edge:
+        wanted = re.search(r'service=~"([^"]+)"', expression)
+        assert wanted is not None
+        pattern = wanted[1].replace("$llm_port", part[1])
+        assert re.fullmatch(pattern, f"a-b-c-llama-{service_port_name(slug)}@kubernetes")
+        assert not re.fullmatch(pattern, "a-b-c-llama-e-222222222222@kubernetes")

@@ -72,17 +72,21 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A variable that people choose a value of.
+    """A variable that people choose a value of, or that follows from what they chose.
 
     Attributes:
         name: Its name.
         series: Series whose labels have the values.
         label: The label.
+        part: Regular expression whose group is the part of the label that is taken; empty for all of it.
+        is_shown: Whether people see it.
     """
 
     name: str
     series: str
     label: str
+    part: str = ""
+    is_shown: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,8 @@ def _variable(choice: Choice) -> Json:
         "type": "query",
         "datasource": _SOURCE,
         "query": f"label_values({choice.series}, {choice.label})",
+        "regex": f"/{choice.part}/" if choice.part else "",
+        "hide": 0 if choice.is_shown else 2,
         "refresh": 2,
         "sort": 1,
     }

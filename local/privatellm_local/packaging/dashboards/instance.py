@@ -22,8 +22,8 @@ from privatellm_local.packaging.dashboards.queries import (
 )
 
 _THIS: Final = 'llm_namespace="$llm_namespace", llm_instance="$llm_instance"'
-_AT_THE_EDGE: Final = 'service=~"$llm_namespace-$llm_instance-llama-e-.*"'
-"""Traefik names a service by namespace, name and port; a name that was shortened is not found."""
+_AT_THE_EDGE: Final = 'service=~".+-e-$llm_port@.+"'
+"""Traefik joins namespace, Service and port; only the port tells instances apart whose names join alike."""
 
 
 def _each(tokens: Family, seconds: Family, legend: str) -> Query:
@@ -118,6 +118,13 @@ INSTANCE: Final = Dashboard(
             "llm_instance",
             f'{families.INSTANCE_INFO.name}{{llm_namespace="$llm_namespace"}}',
             "llm_instance",
+        ),
+        Choice(
+            "llm_port",
+            f"{families.INSTANCE_INFO.name}{{{_THIS}}}",
+            "slug",
+            part="^(.{12})",
+            is_shown=False,
         ),
     ),
 )
