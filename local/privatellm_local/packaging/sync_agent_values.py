@@ -16,7 +16,7 @@ from privatellm_local.packaging.part_values import (
     ImageGlobals,
 )
 from privatellm_local.packaging.placement import Placement, PodSecurityContext, Resources
-from privatellm_local.packaging.telemetry_values import OtelExport, ServiceMonitor
+from privatellm_local.packaging.telemetry_values import Alerts, OtelExport, ServiceMonitor
 from privatellm_local.packaging.value_types import (
     FilledLine,
     Group,
@@ -186,6 +186,9 @@ class AgentMetrics(Group):
 
     service_monitor: ServiceMonitor = ServiceMonitor()
     """Scraping by the Prometheus operator."""
+
+    alerts: Alerts = Alerts()
+    """Alerts for the Prometheus operator."""
 
 
 class SyncAgentValues(Group):

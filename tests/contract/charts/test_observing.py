@@ -1,12 +1,14 @@
 """What the chart gives to Prometheus, Grafana and a collector of traces."""
 
 import json
+import re
+import shlex
 from typing import Any
 
 import pytest
 
 import chart_helm
-from chart_helm import Helm, Manifest
+from chart_helm import REPOSITORY, Helm, Manifest
 from privatellm_cli.doctor import traefik
 from privatellm_local.packaging.dashboards import DASHBOARDS
 
@@ -30,9 +32,34 @@ def alerts(helm: Helm, others: dict[str, Any] | None = None, **values: Any) -> l
     return [alert for group in rule["spec"]["groups"] for alert in group["rules"]]
 
 
+def agent_alerts(helm: Helm, **metrics: Any) -> list[dict[str, Any]]:
+    """Return the rules of the sync agent's chart."""
+    chart = REPOSITORY / "charts" / "private-llm-sync-agent"
+    objects = helm.template({"metrics": metrics}, chart=chart, namespace="the-agents")
+    rules = chart_helm.of_kind(objects, "PrometheusRule")
+    return [alert for one in rules for group in one["spec"]["groups"] for alert in group["rules"]]
+
+
+def test_who_runs_no_sync_agent_is_not_told_that_none_leads(helm: Helm) -> None:
+    """An absent agent is a loss where its chart is installed, and only there."""
+    agents = agent_alerts(helm, alerts={"enabled": True})
+
+    assert not any("sync_agent_" in alert["expr"] for alert in alerts(helm))
+    assert all('{namespace="the-agents"}' in alert["expr"] for alert in agents)
+    assert {alert["alert"] for alert in agents} >= {"PrivateLLMSyncNobodyLeads"}
+
+
+def test_an_agent_without_metrics_has_no_alerts(helm: Helm) -> None:
+    """All of them would say for ever that it is gone."""
+    assert agent_alerts(helm, enabled=False, alerts={"enabled": True}) == []
+    assert agent_alerts(helm) == []
+
+
 def test_each_alert_carries_the_url_of_its_runbook(helm: Helm) -> None:
     """Wherever the pages are published."""
-    for alert in alerts(helm, runbooks="https://docs.example/runbooks/{alert}.html"):
+    runbooks = "https://docs.example/runbooks/{alert}.html"
+    of_agent = agent_alerts(helm, alerts={"enabled": True, "runbooks": runbooks})
+    for alert in (*alerts(helm, runbooks=runbooks), *of_agent):
         url = f"https://docs.example/runbooks/{alert['alert']}.html"
         assert alert["annotations"]["runbook_url"] == url
 
@@ -59,6 +86,20 @@ def test_an_old_index_is_told_of_while_the_edge_is_open(
     assert "for" not in rule
     assert f"for {limit} seconds" in rule["annotations"]["summary"]
     assert f"when {closes_at} seconds" in rule["annotations"]["description"]
+
+
+def test_alerts_for_other_systems_come_as_the_page_says(helm: Helm) -> None:
+    """The file alone holds templates, and would ask for what nobody has."""
+    page = (REPOSITORY / "docs/how-to/monitor.md").read_text()
+    (command,) = re.findall(r"^\$ helm template (.+?)\n```", page, re.MULTILINE | re.DOTALL)
+    release, chart, *options = shlex.split(re.sub(r"-f values.yaml|\\\n", "", command))
+
+    shown = helm.run("template", release, str(REPOSITORY / chart), *options)
+
+    (rule,) = chart_helm.objects_in(shown)
+    assert rule["kind"] == "PrometheusRule"
+    assert rule["spec"]["groups"]
+    assert "{{" not in shown
 
 
 def test_each_dashboard_is_a_config_map_that_the_sidecar_finds(helm: Helm) -> None:

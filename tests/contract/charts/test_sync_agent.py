@@ -57,6 +57,7 @@ OTHERS: dict[tuple[str, ...], Any] = {
     ("rbac", "furtherRules"): [{"apiGroups": ["a"], "resources": ["b"], "verbs": ["get"]}],
     ("agent", "hostAliases"): [{"ip": "10.0.0.1", "hostnames": ["kcp.example"]}],
     ("metrics", "serviceMonitor", "interval"): "7s",
+    ("metrics", "alerts", "runbooks"): "https://docs.example/{alert}.html",
     ("otel", "endpoint"): "http://otel.example:4317",
     ("otel", "samplingPercent"): 50,
     ("kcp", "endpointOverrides"): {"shard.internal:6443": "kcp.example:443"},

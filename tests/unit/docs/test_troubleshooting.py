@@ -31,8 +31,8 @@ def test_every_reason_that_means_trouble_has_a_place() -> None:
 
 def test_every_alert_that_a_page_names_exists() -> None:
     """Its runbook is another test's."""
-    rules = yaml.safe_load((ROOT / "charts/private-llm-operator/files/alerts.yaml").read_text())
-    real = {rule["alert"] for group in rules["groups"] for rule in group["rules"]}
+    rules = [yaml.safe_load(path.read_text()) for path in ROOT.glob("charts/*/files/alerts.yaml")]
+    real = {rule["alert"] for one in rules for group in one["groups"] for rule in group["rules"]}
     about = [page for page in pages() if page.name == MONITOR or "runbooks" in page.path.parts]
     told = {span for page in about for span in page.spans() if re.fullmatch(ALERT, span)}
 
