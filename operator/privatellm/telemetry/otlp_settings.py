@@ -50,8 +50,8 @@ _LIMITS: Final = (
     "OTEL_SPAN_LINK_COUNT_LIMIT",
 )
 
-_HEADER_NAME: Final = re.compile(r"[0-9A-Za-z_.-]+")
-"""Names that gRPC and HTTP both send."""
+_HEADER_NAME: Final = re.compile(r"(?!(?i:.*-bin)$)[0-9A-Za-z_.-]+")
+"""Names that gRPC and HTTP both send with a text; gRPC wants bytes under one that ends in ``-bin``."""
 
 _HEADER_VALUE: Final = re.compile(r"[\x20\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*")
 """Printable ASCII without ``"``, ``,``, ``;`` and ``\\``, which are written as ``%`` and two digits."""

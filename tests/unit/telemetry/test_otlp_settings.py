@@ -102,6 +102,7 @@ def test_a_wrong_variable_is_named_with_what_it_may_be(
         f"authorization={SECRET}%c3%a9",
         f"name with spaces={SECRET}",
         f"={SECRET}",
+        f"X-Trace-Bin={SECRET}",
     ],
 )
 def test_a_malformed_header_is_refused_without_what_it_says(
