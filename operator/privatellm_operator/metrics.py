@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from typing_extensions import override
 
 from privatellm.kube import KubeClient
-from privatellm.telemetry.exposition import counter_in, gauge_in, histogram_in
+from privatellm.telemetry.exposition import counter_in, gauge_in, histogram_in, process_registry
 from privatellm.telemetry.families import operator as families
 from privatellm_operator.observing.fetched import EndedFetch, FetchResult
 from privatellm_operator.queue import Key, WorkQueue
@@ -25,7 +25,7 @@ class Metrics:
     """Counters of one process; an observer of passes."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        self.registry = process_registry()
         self.is_leading = False
         self._passes = counter_in(self.registry, families.PASSES)
         self._durations = histogram_in(self.registry, families.PASS_SECONDS)

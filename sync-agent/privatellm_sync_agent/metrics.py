@@ -10,7 +10,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from privatellm.telemetry.exposition import counter_of, gauge_of, histogram_of
+from privatellm.telemetry.exposition import counter_of, gauge_of, histogram_of, process_registry
 from privatellm.telemetry.families import Family
 from privatellm.telemetry.families import sync_agent as families
 from privatellm_sync_agent.agent import Agent
@@ -68,13 +68,13 @@ class AgentCollector(Collector):
 
 
 def registry_of(agent: Agent, is_leading: Callable[[], bool]) -> CollectorRegistry:
-    """Return a registry with an agent's metrics.
+    """Return a registry with an agent's metrics and its process's.
 
     Args:
         agent: Whose.
         is_leading: Whether it may sync.
     """
-    registry = CollectorRegistry()
+    registry = process_registry()
     registry.register(AgentCollector(agent, is_leading))
     return registry
 

@@ -5,17 +5,18 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
+from starlette.testclient import TestClient
 
 from operator_objects import instance_manifest, pod
 from privatellm import labels
 from privatellm.backend_keys import PlatformKey
 from privatellm.kube import KubeClient, Manifest, kinds
-from privatellm_authserver import clocks
+from privatellm_authserver.admin import create_admin_app
 from privatellm_authserver.fleet import Fleet
-from privatellm_authserver.metrics import FleetCollector, Meter
+from privatellm_authserver.metrics import Meter
 from privatellm_authserver.reports import Report
 from privatellm_operator.context import ProcessContext
 from privatellm_operator.metrics import Metrics
@@ -35,20 +36,15 @@ PLATFORM_KEY = PlatformKey.of("a platform key of the tests, long enough")
 
 
 def samples(exposition: bytes) -> tuple[Sample, ...]:
-    """Return every sample of a text, but for ``_created`` ones, which say when counting began."""
+    """Return every sample of a text."""
     families = text_string_to_metric_families(exposition.decode())
-    found = (sample for family in families for sample in family.samples)
-    return tuple(sample for sample in found if not sample.name.endswith("_created"))
+    return tuple(sample for family in families for sample in family.samples)
 
 
 def types(exposition: bytes) -> dict[str, str]:
     """Return the type of each metric by its name."""
     lines = (line.split() for line in exposition.decode().splitlines())
-    return {
-        words[2]: words[3]
-        for words in lines
-        if words[:2] == ["#", "TYPE"] and not words[2].endswith("_created")
-    }
+    return {words[2]: words[3] for words in lines if words[:2] == ["#", "TYPE"]}
 
 
 def operator_context(*manifests: tuple[kinds.Kind, Manifest]) -> ProcessContext:
@@ -109,9 +105,8 @@ def authserver_exposition() -> bytes:
     fleet = Fleet(1)
     meter = Meter()
     fleet.workers[0].take(Report(confirmed_at=1.0, seconds_ahead=0.0, totals=meter.totals()))
-    registry = CollectorRegistry()
-    registry.register(FleetCollector(fleet, clocks.uptime))
-    return generate_latest(registry)
+    with TestClient(create_admin_app(fleet, max_staleness=60)) as admin:
+        return admin.get("/metrics").content
 
 
 def sync_agent(*names: str) -> Agent:

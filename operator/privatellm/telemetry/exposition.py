@@ -5,7 +5,16 @@ collector at the moment of the scrape, so that a series ends with what it is abo
 ``/metrics`` import this.
 """
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -14,6 +23,18 @@ from prometheus_client.core import (
 )
 
 from privatellm.telemetry.families.family import Family
+
+
+def process_registry() -> CollectorRegistry:
+    """Return a registry that shows what its process needs: memory, processor, descriptors, Python's own."""
+    # The library has this switch for a whole process alone. When counting began is told by the start of the
+    # process; a series for each counter that says so again is noise.
+    disable_created_metrics()  # type: ignore[no-untyped-call]
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    return registry
 
 
 def counter_in(registry: CollectorRegistry, family: Family) -> Counter:
@@ -56,4 +77,5 @@ __all__ = [
     "gauge_of",
     "histogram_in",
     "histogram_of",
+    "process_registry",
 ]

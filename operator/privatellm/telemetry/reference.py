@@ -10,7 +10,9 @@ _HEADER = """\
 
 Generated from the code by `make crds`; tests compare this page, the dashboards and the alerts with what
 the programs expose. Each part serves `/metrics` in Prometheus' text format, and the usual `process_*` and
-`python_*` series of its process with it where they exist.
+`python_*` series of the process that serves it. Of the ForwardAuth service that is the supervisor: what the
+workers need is seen from outside, as `container_memory_working_set_bytes` and
+`container_cpu_usage_seconds_total` of the pod.
 
 No label names a key, a path or a person. A label has values that are written in the code, or one for each
 object of a kind; the series of an object end with it. Figures of objects come from the operator that leads,
