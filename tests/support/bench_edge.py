@@ -22,14 +22,18 @@ import bench_litellm
 import embedded
 from bench_machine import cpu_seconds, family
 from customer import MODEL, Credentials, read_credentials
-from edge_route import PORT, led_elsewhere, own_chain
+from edge_route import MIDDLEWARES, PORT, led_elsewhere, own_chain
+from eventually import eventually
+from privatellm.api.llm_model import LLMModel
 from privatellm.kube import KubeClient, Manifest, kinds
 from privatellm.kube.kinds import Kind
-from privatellm.names import backend_key_name, token_secret_name
+from privatellm.names import backend_key_name, child_name, token_secret_name
 from privatellm_local.demo import names as demo
 from privatellm_local.paths import StatePaths
+from privatellm_local.platform.facts import SYSTEM_NAMESPACE
 from privatellm_local.platform.rbac import tenant_binding
 from privatellm_local.processes.status import read_living
+from privatellm_operator.render.middlewares import chain_name
 
 FAST, REAL = "fast", "real"
 BENCH = Path(__file__).parents[1] / "bench"
@@ -86,7 +90,7 @@ async def ways(state: Path | None, directory: Path) -> AsyncIterator[Ways]:
         edge = _edge_processes(environment.state)
         found = {
             FAST: await stack.enter_async_context(_fast(client, edge)),
-            REAL: await _real(client, edge),
+            REAL: await stack.enter_async_context(_real(client, edge)),
         }
         backends = {
             name: (f"http://{there['direct'].host}:{there['direct'].port}/v1", there["direct"].key)
@@ -184,18 +188,37 @@ async def _backend(host: str, key: str) -> AsyncIterator[Target]:
         await child.wait()
 
 
-async def _real(client: KubeClient, edge: Mapping[str, int]) -> dict[str, Target]:
-    """Return the ways to the demo's instance and its real model server."""
+@asynccontextmanager
+async def _real(client: KubeClient, edge: Mapping[str, int]) -> AsyncIterator[dict[str, Target]]:
+    """Return the ways to the demo's instance and its real model server, without any limit."""
     credentials = await read_credentials(
         client, demo.NAMESPACE, token_secret_name(demo.TOKEN_REQUEST)
     )
     pods = await client.list(kinds.POD, demo.NAMESPACE)
     address = next(p["status"]["podIP"] for p in pods.items if p["status"]["phase"] == "Running")
     key = await _backend_key(client, demo.NAMESPACE, demo.INSTANCE)
-    return {
-        "direct": Target(address, 8000, COMPLETIONS, key, MODEL, {}),
-        "edge": _through_the_edge(credentials, MODEL, edge),
-    }
+    unlimited = {"requestsPerMinute": NO_LIMIT, "concurrentRequests": NO_LIMIT}
+    await _limit(client, unlimited)
+    try:
+        yield {
+            "direct": Target(address, 8000, COMPLETIONS, key, MODEL, {}),
+            "edge": _through_the_edge(credentials, MODEL, edge),
+        }
+    finally:
+        await _limit(client, None)
+
+
+async def _limit(client: KubeClient, limits: Mapping[str, int] | None) -> None:
+    """Give the demo's model limits of its own, and wait until the instance's route goes by them."""
+    await client.patch(kinds.LLM_MODEL, MODEL, None, {"spec": {"limits": limits}})
+    parsed = LLMModel.parse(await client.get(kinds.LLM_MODEL, MODEL) or {})
+    chain = f"{SYSTEM_NAMESPACE}_{chain_name(parsed)}@kubernetescrd"
+
+    async def led() -> bool:
+        ingress = await client.get(kinds.INGRESS, child_name(demo.INSTANCE), demo.NAMESPACE)
+        return bool(ingress and ingress["metadata"]["annotations"][MIDDLEWARES] == chain)
+
+    await eventually(led, within=30, what="a route that goes by the model's limits")
 
 
 def _through_the_edge(credentials: Credentials, model: str, edge: Mapping[str, int]) -> Target:
