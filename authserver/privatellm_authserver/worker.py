@@ -4,16 +4,22 @@ Started by the supervisor as ``python -m privatellm_authserver.worker``, with tw
 the listening socket, which all workers share, and one end of a socket pair for reports. The supervisor
 stops a worker by closing its end; so a worker never outlives its supervisor, however that one died. A
 worker that meets an error it does not understand ends, and is started again.
+
+A worker takes its first connection when its index was confirmed: until then connections wait in the
+backlog, or go to another worker, where an answer now would refuse good keys. It waits for a few seconds and
+no longer, because who cannot be answered must be told so.
 """
 
 import argparse
 import asyncio
+import contextlib
 import math
 import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 import structlog
 import uvloop
@@ -36,9 +42,13 @@ from privatellm_authserver.reports import (
     Report,
     Totals,
 )
-from privatellm_authserver.serving import make_server
+from privatellm_authserver.serving import Server, make_server
 from privatellm_authserver.settings import Settings
 from privatellm_authserver.traces import SPANS_PER_SECOND, TracingAudit
+
+FIRST_LIST_SECONDS: Final = 4.0
+"""How long connections wait for the first confirmation of the index. A list of 10 000 keys takes half a
+second, and clients wait for longer than this; afterwards the answer is 503 until the index is confirmed."""
 
 
 class Reporter:
@@ -52,14 +62,19 @@ class Reporter:
         self._health = health
         self._writer = writer
         self._due = asyncio.Event()
-        self._was_confirmed = False
+        self._first_confirmation = asyncio.Event()
         self._revoked_until = clocks.uptime()
 
     def confirmed(self) -> None:
         """Note a confirmation of the index; the first one is reported at once."""
-        if not self._was_confirmed:
-            self._was_confirmed = True
+        if not self._first_confirmation.is_set():
+            self._first_confirmation.set()
             self._due.set()
+
+    async def wait_for_confirmation(self, seconds: float) -> None:
+        """Return when the index was confirmed for the first time, or after some seconds."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._first_confirmation.wait(), seconds)
 
     async def run(self) -> None:
         """Report until cancelled."""
@@ -141,16 +156,26 @@ async def work(
         feed = VerifierFeed(
             client, settings.token_namespace, index, health, on_confirmed=reporter.confirmed
         )
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
         helpers = [asyncio.create_task(feed.run()), asyncio.create_task(reporter.run())]
         ordered = asyncio.create_task(orders.read())
-        await asyncio.wait([serving, ordered, *helpers], return_when=asyncio.FIRST_COMPLETED)
-        server.should_exit = True
-        # The index stays current while the last requests are answered.
-        await serving
-        for helper in helpers:
+        filled = asyncio.create_task(reporter.wait_for_confirmation(FIRST_LIST_SECONDS))
+        await asyncio.wait([filled, ordered, *helpers], return_when=asyncio.FIRST_COMPLETED)
+        if filled.done():
+            # The index stays current while the last requests are answered.
+            await _serve_until_any(server, listener, [ordered, *helpers])
+        for helper in (filled, *helpers):
             helper.cancel()
         await _raise_failures(helpers)
+
+
+async def _serve_until_any(
+    server: Server, listener: socket.socket, ends: Iterable[asyncio.Task[Any]]
+) -> None:
+    """Accept connections until one of these tasks is done, and answer what was accepted."""
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    await asyncio.wait([serving, *ends], return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await serving
 
 
 async def _raise_failures(helpers: list[asyncio.Task[None]]) -> None:

@@ -2,7 +2,7 @@
 
 A real kube-apiserver is used where its behaviour is the question (the integration tests). This one stands
 in where a fault is: a watch that goes silent, expires, breaks off or ends at once, a list that fails
-half-way.
+half-way or takes its time.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from aiohttp import web
 
 SERVICE_ACCOUNT_TOKEN = "token-of-the-service-account"
 
-Fault = Literal["none", "silent", "gone", "break", "end", "refuse"]
+Fault = Literal["none", "silent", "gone", "break", "end", "refuse", "hold"]
 
 
 @dataclass
@@ -26,6 +26,7 @@ class ApiServer:
 
     Attributes:
         open_watches: How many watches may still be told something.
+        held_lists: How many lists wait for the end of the fault ``hold``.
     """
 
     secrets: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -33,6 +34,7 @@ class ApiServer:
     lists: int = 0
     watches: int = 0
     open_watches: int = 0
+    held_lists: int = 0
     fail_pages: int = 0
     version: int = 100
     url: str = ""
@@ -91,7 +93,17 @@ class ApiServer:
             return _status(503, "ServiceUnavailable")
         if "watch" in request.query:
             return await self._watch(request)
+        if self.fault == "hold":
+            await self._held()
         return self._page(request)
+
+    async def _held(self) -> None:
+        self.held_lists += 1
+        try:
+            async with self._changed:
+                await self._changed.wait_for(lambda: self.fault != "hold")
+        finally:
+            self.held_lists -= 1
 
     def _page(self, request: web.Request) -> web.Response:
         start = int(request.query.get("continue", "0"))

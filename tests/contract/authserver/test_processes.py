@@ -6,19 +6,26 @@ import re
 import signal
 import time
 from base64 import b64decode
+from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 
+import httpx
 import pytest
 
 from auth_api_server import SERVICE_ACCOUNT_TOKEN, ApiServer, api_server
 from auth_service import Service, environment_for, running, start, starting
-from auth_world import PLATFORM_KEY, Key, make_key
+from auth_world import PLATFORM_KEY, Key, make_key, question_for
 from eventually import eventually
 from privatellm_authserver import clocks
+from privatellm_authserver.main import MISTAKEN
+from privatellm_operator.last_use import LastUseReport
+from privatellm_operator.observing.usage import PodCounts
 
 SOON = 20.0
+WORKER_SECONDS = 60.0
+"""In which a worker begins, on a busy machine."""
 
 
 def alive(pids: list[int]) -> list[int]:
@@ -69,6 +76,27 @@ async def test_metrics_and_last_use_cover_all_workers(api: ApiServer, service: S
 
     await eventually(counted, within=SOON)
     assert list((await service.get("/last-used")).json()["lastUsed"]) == [key.token.key_id]
+
+
+async def test_the_operator_reads_what_the_service_counted(
+    api: ApiServer, service: Service
+) -> None:
+    """With its own words for it, over both workers; and whether every key is in the answer."""
+    key = make_key()
+    await api.change("ADDED", key.secret)
+    await service.until(key, "allowed")
+
+    async def told(uses: str) -> PodCounts | None:
+        answer = await service.get(f"/last-used?uses={uses}")
+        counts = LastUseReport.model_validate_json(answer.content).counts
+        return counts if counts and counts.uses.get(key.token.key_id, 0) >= 12 else None
+
+    recent = await eventually(lambda: told("recent"), within=SOON, what="counts")
+    every = await eventually(lambda: told("all"), within=SOON, what="counts of all keys")
+    assert recent is not None
+    assert every is not None
+    assert (recent.is_whole, every.is_whole) == (False, True)
+    assert recent.since == every.since
 
 
 async def test_the_end_of_a_key_is_told_when_every_worker_refuses_it(
@@ -147,6 +175,90 @@ async def test_a_worker_that_dies_is_replaced(service: Service) -> None:
     assert 'worker_restarts_total{worker="0"}' in (await service.get("/metrics")).text
 
 
+class Asker:
+    """Asks with one key all the time, and remembers what came of it.
+
+    Attributes:
+        statuses: How many answers had which status.
+        broken: Questions that a dead worker left without an answer.
+    """
+
+    def __init__(self, service: Service, key: Key, *, keeps_alive: bool) -> None:
+        self.statuses = Counter[int]()
+        self.broken = 0
+        self._url = f"{service.verify}/auth/verify"
+        self._headers = {name.decode(): value.decode() for name, value in question_for(key)}
+        limits = httpx.Limits(max_keepalive_connections=None if keeps_alive else 0)
+        self._http = httpx.AsyncClient(limits=limits, timeout=WORKER_SECONDS)
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        async with self._http as http:
+            while True:
+                try:
+                    answer = await http.get(self._url, headers=self._headers)
+                except httpx.TransportError:
+                    self.broken += 1
+                else:
+                    self.statuses[answer.status_code] += 1
+
+    async def hears(self, answers: int) -> None:
+        """Wait for more answers."""
+        wanted = self.statuses.total() + answers
+
+        async def heard() -> bool:
+            return self.statuses.total() >= wanted
+
+        await eventually(heard, within=WORKER_SECONDS, what=f"{answers} answers")
+
+
+async def test_the_successor_of_the_only_worker_refuses_no_good_key(
+    api: ApiServer, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Who asks before its index is filled waits for that; only what the dead worker had breaks."""
+    key = make_key()
+    await api.change("ADDED", key.secret)
+    async with running(environment | {"PRIVATE_LLM_WORKERS": "1"}, tmp_path / "log") as service:
+        askers = [Asker(service, key, keeps_alive=keeps) for keeps in (True, False)]
+        async with asyncio.TaskGroup() as group:
+            asking = [group.create_task(asker.run()) for asker in askers]
+            await asyncio.gather(*(asker.hears(10) for asker in askers))
+            await api.set_fault("hold")
+            os.kill(service.workers()[0], signal.SIGKILL)
+            await eventually(lambda: lists_held(api, 1), within=WORKER_SECONDS, what="a list")
+            before = [asker.statuses.total() for asker in askers]
+            # Time enough for an answer out of an empty index, and too little for the worker's patience.
+            await asyncio.wait(asking, timeout=1.0)
+            meanwhile = [asker.statuses.total() for asker in askers]
+            await api.set_fault("none")
+            await asyncio.gather(*(asker.hears(10) for asker in askers))
+            for task in asking:
+                task.cancel()
+
+        assert meanwhile == before
+        assert {status for asker in askers for status in asker.statuses} == {200}
+        assert [asker.broken <= 1 for asker in askers] == [True, True]
+
+
+async def lists_held(api: ApiServer, number: int) -> bool:
+    """Return whether so many lists wait."""
+    return api.held_lists == number
+
+
+async def test_a_worker_that_waits_for_its_index_ends_when_it_is_told(
+    api: ApiServer, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """In good order, although it never took a connection."""
+    await api.set_fault("hold")
+    hurried = environment | {"PRIVATE_LLM_DRAIN_SECONDS": "0"}
+    async with starting(hurried, tmp_path / "log") as service:
+        await eventually(lambda: lists_held(api, 2), within=WORKER_SECONDS, what="both lists")
+        service.process.send_signal(signal.SIGTERM)
+
+        assert await asyncio.wait_for(service.process.wait(), SOON) == 0
+    assert "worker is killed" not in (tmp_path / "log").read_text()
+
+
 async def test_workers_end_with_their_supervisor(service: Service) -> None:
     """However it died: an orphan would go on answering from an index nobody watches over."""
     workers = service.workers()
@@ -222,7 +334,7 @@ async def test_what_cannot_work_ends_the_start_with_one_sentence(
     """A line that says what to change, and no traceback."""
     service = await start(environment | {variable: value}, tmp_path / "log")
 
-    assert await asyncio.wait_for(service.process.wait(), SOON) == 1
+    assert await asyncio.wait_for(service.process.wait(), SOON) == MISTAKEN
     (line,) = (tmp_path / "log").read_text().splitlines()
     assert complaint in line
 
@@ -233,7 +345,7 @@ async def test_a_port_in_use_is_reported(
     """A second service on the same ports does not share them by accident."""
     second = await start(environment, tmp_path / "second")
 
-    assert await asyncio.wait_for(second.process.wait(), SOON) == 1
+    assert await asyncio.wait_for(second.process.wait(), SOON) == MISTAKEN
     assert "choose another port" in (tmp_path / "second").read_text()
 
 
