@@ -192,7 +192,7 @@ class OperatorProcess:
             polls = every(self._settings.last_use.seconds, self._last_use.poll, at_once=True)
             others.append(asyncio.create_task(polls))
         if self._settings.model_metrics.seconds:
-            rounds = every(self._settings.model_metrics.seconds, self._scraper.scrape)
+            rounds = every(self._settings.model_metrics.seconds, self._scraper.scrape, at_once=True)
             others.append(asyncio.create_task(rounds))
         events = asyncio.create_task(self._follow_events())
         stopped = asyncio.create_task(self._stop.wait())

@@ -4,7 +4,8 @@ llama.cpp shows its metrics only to who holds the backend key. No scraper of the
 each instance, copied to where Prometheus reads it, would be a new way around the edge. The operator derives
 the keys anyway (ADR 51), so it asks every server that is ready, takes a few numbers, and shows them by
 instance without the pod. Counters add up what each server counted anew, so that a server that starts again
-or goes does not make them run backwards.
+or goes does not make them run backwards. Each leader counts from zero what comes during its own time, so
+that no token is counted by two.
 
 The answers come out of tenants' namespaces: they are bounded, they are numbers, and nothing is decided by
 them. An instance's series end with it.
@@ -13,7 +14,7 @@ them. An instance's series end with it.
 import asyncio
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -85,19 +86,32 @@ class InstanceFigures:
 
     Attributes:
         totals: Counted by all its servers since we first asked, ended ones included.
-        servers: The last answer of each server, by the UID of its pod.
+        servers: The last answer of each server, by the UID of its pod; who was silent is not there.
+        heard: The same, with what those said before who are silent now.
     """
 
     totals: dict[str, float] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0.0))
     servers: dict[str, Answer] = field(default_factory=dict)
+    heard: dict[str, Answer] = field(default_factory=dict)
 
-    def take(self, answers: Mapping[str, Answer]) -> None:
-        """Take in a round of answers, by the UID of each pod; who did not answer is not running for us."""
+    def take(self, answers: Mapping[str, Answer], earlier: Container[str] = ()) -> None:
+        """Take in a round of answers, by the UID of each pod.
+
+        Args:
+            answers: What the servers say; who did not answer is not running for us.
+            earlier: Pods that were there before we began to ask. What they counted until they first answer
+                is the former leader's.
+        """
         for uid, answer in answers.items():
-            before = self.servers.get(uid, {})
+            before = self.heard.get(uid, answer if uid in earlier else {})
             for name in COUNTERS:
                 self.totals[name] += _growth(before.get(name, 0.0), answer.get(name, 0.0))
         self.servers = dict(answers)
+        self.heard |= answers
+
+    def keep(self, pods: Container[str]) -> None:
+        """Forget what pods said that are gone."""
+        self.heard = {uid: answer for uid, answer in self.heard.items() if uid in pods}
 
     def now(self, name: str) -> float:
         """Return a gauge, over all servers that answered."""
@@ -123,9 +137,12 @@ class ModelScraper(Collector):
         self._context = context
         self._figures: dict[str, InstanceFigures] = {}
         self._results = {"success": 0, "failure": 0}
+        self._earlier: frozenset[str] | None = None
 
     async def scrape(self) -> None:
         """Ask every server that is ready, a few at a time."""
+        if self._earlier is None:
+            self._earlier = self._pods()
         servers = tuple(self._servers())
         answers: dict[str, dict[str, Answer]] = {server.instance_uid: {} for server in servers}
         timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
@@ -154,8 +171,13 @@ class ModelScraper(Collector):
             uid: self._figures.get(uid, InstanceFigures())
             for uid in {*answers, *self._figures} & existing
         }
+        pods = self._pods()
         for uid, figures in self._figures.items():
-            figures.take(answers.get(uid, {}))
+            figures.take(answers.get(uid, {}), self._earlier or ())
+            figures.keep(pods)
+
+    def _pods(self) -> frozenset[str]:
+        return frozenset(pod["metadata"]["uid"] for pod in self._context.world[kinds.POD].all())
 
     def _servers(self) -> Iterable[_Server]:
         """Yield the servers to ask; a pod counts for the instance of its own namespace alone."""

@@ -130,6 +130,32 @@ def test_counters_of_servers_add_up_and_never_run_backwards() -> None:
     assert figures.now(name) == 3
 
 
+def test_a_server_that_misses_a_round_is_not_counted_twice() -> None:
+    """What it said before it fell silent is known until its pod is gone."""
+    figures = InstanceFigures()
+    name = "llamacpp:tokens_predicted_total"
+
+    figures.take({"a": {name: 100.0}})
+    figures.take({})
+    figures.keep({"a"})
+    assert figures.now(name) == 0
+    figures.take({"a": {name: 101.0}})
+
+    assert figures.totals[name] == 101
+
+
+def test_what_a_server_counted_before_our_time_is_not_counted_again() -> None:
+    """Another leader has; also of a server that is silent when we first ask."""
+    figures = InstanceFigures()
+    name = "llamacpp:tokens_predicted_total"
+
+    figures.take({"a": {name: 100.0}, "new": {name: 1.0}}, earlier={"a", "late"})
+    figures.take({"a": {name: 103.0}, "late": {name: 50.0}}, earlier={"a", "late"})
+    figures.take({"a": {name: 2.0}, "late": {name: 51.0}}, earlier={"a", "late"})
+
+    assert figures.totals[name] == 1 + 3 + 2 + 1
+
+
 def test_only_finite_figures_that_we_show_are_taken() -> None:
     """Whatever a server in a tenant's namespace answers."""
     text = "llamacpp:requests_processing NaN\nllamacpp:requests_deferred 1e300\nother 1\nx\n{}"
@@ -160,12 +186,11 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[str]]:
 async def test_a_ready_server_is_asked_with_its_backend_key(server: list[str]) -> None:
     """Its figures are shown by instance, without the pod; who is not ready is not asked."""
     starting = server_pod("chat-llama-2", conditions=[{"type": "Ready", "status": "False"}])
-    context = operator_context(
-        (kinds.LLM_INSTANCE, instance_manifest()),
-        (kinds.POD, server_pod()),
-        (kinds.POD, starting),
-    )
+    context = operator_context((kinds.LLM_INSTANCE, instance_manifest()))
     scraper = ModelScraper(context)
+    await scraper.scrape()
+    for pod in (server_pod(), starting):
+        context.world.observe(kinds.POD, "ADDED", pod)
 
     await scraper.scrape()
 
@@ -187,6 +212,17 @@ async def test_a_pod_of_another_namespace_gets_no_key(server: list[str]) -> None
     await ModelScraper(context).scrape()
 
     assert server == []
+
+
+async def test_a_leader_begins_at_zero_with_the_servers_that_it_finds(server: list[str]) -> None:
+    """What they had counted was shown by the leader before it."""
+    context = operator_context((kinds.LLM_INSTANCE, instance_manifest()), (kinds.POD, server_pod()))
+    scraper = ModelScraper(context)
+
+    await scraper.scrape()
+
+    assert len(server) == 1
+    assert shown(scraper)[series("private_llm_model_generated_tokens_total", WHO)] == 0
 
 
 async def test_a_server_that_does_not_answer_is_counted_and_nothing_else(
