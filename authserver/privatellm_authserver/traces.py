@@ -13,7 +13,8 @@ the limit a comparison more, and a span is written after its answer.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -23,7 +24,6 @@ from privatellm.telemetry.tracing import (
     Attribute,
     SpanRecord,
     SpanSink,
-    TraceIdentity,
     parse_traceparent,
 )
 from privatellm_authserver import clocks
@@ -69,8 +69,8 @@ class TracingAudit:
 
     def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment) -> None:
         """Note that a request was let in."""
-        parent = self._admitted(facts.traceparent, now)
-        if parent is None:
+        # The limit before the parse: where every trace is kept, most requests of a busy edge are above it.
+        if facts.traceparent[-1:] not in _KEPT or not self._limit.admits(now.uptime):
             self._audit.allowed(allowed, facts, now)
             return
         details = {
@@ -78,30 +78,26 @@ class TracingAudit:
             "private_llm.instance.slug": allowed.instance.slug.decode(),
             "k8s.namespace.name": allowed.instance.namespace,
         }
-        self._note(parent, ALLOWED_LABEL, details, now)
-        with structlog.contextvars.bound_contextvars(trace_id=parent.trace_hex):
+        with self._noted(facts, ALLOWED_LABEL, details, now):
             self._audit.allowed(allowed, facts, now)
 
     def denied(self, reason: Reason, facts: RequestFacts, now: Moment) -> None:
         """Note that a request was turned away."""
-        parent = self._admitted(facts.traceparent, now)
-        if parent is None:
+        if facts.traceparent[-1:] not in _KEPT or not self._limit.admits(now.uptime):
             self._audit.denied(reason, facts, now)
             return
-        self._note(parent, reason.value, {}, now)
-        with structlog.contextvars.bound_contextvars(trace_id=parent.trace_hex):
+        with self._noted(facts, reason.value, {}, now):
             self._audit.denied(reason, facts, now)
 
-    def _admitted(self, traceparent: bytes, now: Moment) -> TraceIdentity | None:
-        """Return the request's place in its trace when that is kept and one more span may be written."""
-        # The limit before the parse: where every trace is kept, most requests of a busy edge are above it.
-        if traceparent[-1:] not in _KEPT or not self._limit.admits(now.uptime):
-            return None
-        return parse_traceparent(traceparent)
-
-    def _note(
-        self, parent: TraceIdentity, reason: str, details: Mapping[str, Attribute], began: Moment
-    ) -> None:
+    @contextmanager
+    def _noted(
+        self, facts: RequestFacts, reason: str, details: Mapping[str, Attribute], began: Moment
+    ) -> Iterator[None]:
+        """Write the span of a decision; lines of the block carry the id of its trace."""
+        parent = parse_traceparent(facts.traceparent)
+        if parent is None:
+            yield
+            return
         attributes = {"private_llm.decision": reason, **details}
         # By the clock that Traefik's spans are told by, which need not be the one that judges keys.
         ended = time.time_ns()
@@ -109,3 +105,5 @@ class TracingAudit:
         span = SpanRecord("verify", started, ended, attributes, is_server=True)
         # In the loop's next turn, so that nobody waits for it.
         asyncio.get_running_loop().call_soon(partial(self._spans.continue_, span, parent))
+        with structlog.contextvars.bound_contextvars(trace_id=parent.trace_hex):
+            yield

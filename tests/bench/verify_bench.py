@@ -1,14 +1,15 @@
 """What the check costs: requests per second beside the same server without it, and beside FastAPI.
 
 Run ``python tests/bench/verify_bench.py --json FILE``. One core serves, another one loads; on a machine
-with one core they share it. Every round asks every server, those with few and with many tokens, so that
-what else the machine does falls on all of them alike, and a ratio is the median of the rounds' ratios.
+with one core they share it. Every round asks every server, so that what else the machine does falls on all
+of them alike, and a ratio is the median of the rounds' ratios.
 Beside requests per second, which other load on the machine and a generator at its limit distort, stands the
 server's own processor time per request, which they distort less.
 
 * ``check``: the authserver's application on its own server, metrics on, audit lines limited as by default;
 * ``uncounted``: the same without metrics;
-* ``traced``: ``check`` that sends spans to a collector, behind a Traefik that keeps every trace;
+* ``traced``: ``check`` that sends spans to a collector, behind a Traefik that keeps every trace; it is
+  compared with ``uncounted`` behind such a Traefik, whose headers cost both the same;
 * ``bare``: the same server giving the same answer, identity headers included, without looking;
 * ``fastapi``: a plain FastAPI route with the same check, without metrics and audit.
 """
@@ -33,6 +34,10 @@ from telemetry_collector import Collector, grpc_collector
 HERE = Path(__file__).parent
 COUNTS = (10, 1_000, 10_000, 100_000)
 MODES = ("bare", "uncounted", "check", "traced", "fastapi")
+UNTRACED = "untraced"
+"""The server without metrics, asked by requests that belong to a trace."""
+
+WAYS = (*MODES, UNTRACED)
 WANTED_RATIO = 0.85
 WANTED_TELEMETRY_RATIO = 0.95
 WANTED_P99_MS = 4.0
@@ -64,7 +69,7 @@ class Row:
         growth: Processor time of ``check`` beside that with the fewest tokens.
         fastapi_ratio: Requests a second of ``check`` beside ``fastapi``.
         counted_ratio: ``check`` beside ``uncounted``, by processor time: 1 where metrics cost nothing.
-        traced_ratio: ``traced`` beside ``uncounted``, by processor time.
+        traced_ratio: ``traced`` beside ``uncounted`` with the same headers, by processor time.
         rps: Requests a second of each server.
         cpu_us: Microseconds of processor time for one request.
         p99_ms: 99th percentile of the latency.
@@ -113,7 +118,7 @@ def server(mode: str, tokens: int, collector: Collector) -> Iterator[Running]:
         process.wait()
 
 
-def load(target: Running, connections: int, seconds: float) -> Load:
+def load(target: Running, connections: int, seconds: float, *, traced: bool) -> Load:
     """Load one server for a while."""
     options = {
         "server": target.pid,
@@ -124,7 +129,7 @@ def load(target: Running, connections: int, seconds: float) -> Load:
         "seconds": seconds,
     }
     arguments = [f"--{name}={value}" for name, value in options.items()]
-    arguments += ["--traced"] if target.mode == "traced" else []
+    arguments += ["--traced"] if traced else []
     command = [sys.executable, str(HERE / "verify_load.py"), *arguments]
     result = subprocess.run(command, check=True, capture_output=True)
     figures: Load = json.loads(result.stdout)
@@ -133,54 +138,68 @@ def load(target: Running, connections: int, seconds: float) -> Load:
     return figures
 
 
+Round = dict[str, Load]
+"""What the generator tells in one round, by way."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was told with one number of tokens."""
+
+    tokens: int
+    rounds: list[Round]
+    memory_mb: int
+
+    def median(self, figure: str) -> dict[str, float]:
+        """Return the median of a figure by way."""
+        return {way: statistics.median(r[way][figure] for r in self.rounds) for way in WAYS}
+
+    def ratio(self, figure: str, over: str, under: str) -> float:
+        """Return the median of the rounds' ratios."""
+        return statistics.median(r[over][figure] / r[under][figure] for r in self.rounds)
+
+
 def measure(
-    counts: Sequence[int], rounds: int, connections: int, seconds: float, collector: Collector
-) -> list[Row]:
-    """Measure all servers with every number of tokens, in turns."""
+    tokens: int, rounds: int, connections: int, seconds: float, collector: Collector
+) -> Measured:
+    """Measure all servers with one number of tokens, in turns."""
+    sys.stderr.write(f"measuring with {tokens} tokens\n")
     with ExitStack() as stack:
-        servers = [
-            stack.enter_context(server(mode, count, collector))
-            for count in counts
-            for mode in MODES
-        ]
-        results = [_round(servers, connections, seconds) for _ in range(rounds)]
-        memory = {one.tokens: one.peak_mb for one in servers if one.mode == "check"}
-    return [summarise(count, min(counts), results, memory[count]) for count in counts]
-
-
-Round = dict[tuple[str, int], Load]
-"""What the generator tells in one round, by server and number of tokens."""
+        servers = [stack.enter_context(server(mode, tokens, collector)) for mode in MODES]
+        told = [_round(servers, connections, seconds) for _ in range(rounds)]
+        memory = next(one.peak_mb for one in servers if one.mode == "check")
+    return Measured(tokens, told, memory)
 
 
 def _round(servers: Sequence[Running], connections: int, seconds: float) -> Round:
-    sys.stderr.write("a round of all servers\n")
-    return {(one.mode, one.tokens): load(one, connections, seconds) for one in servers}
+    told: Round = {}
+    for one in servers:
+        told[one.mode] = load(one, connections, seconds, traced=one.mode == "traced")
+        if one.mode == "uncounted":
+            told[UNTRACED] = load(one, connections, seconds, traced=True)
+    return told
 
 
-def summarise(count: int, fewest: int, rounds: Sequence[Round], memory: int) -> Row:
-    """Reduce rounds to medians."""
-
-    def median(figure: str) -> dict[str, float]:
-        return {m: statistics.median(r[m, count][figure] for r in rounds) for m in MODES}
-
-    def ratio(figure: str, over: str, under: str) -> float:
-        return statistics.median(r[over, count][figure] / r[under, count][figure] for r in rounds)
-
-    grown = [r["check", count]["cpu"] / r["check", fewest]["cpu"] for r in rounds]
-    return Row(
-        tokens=count,
-        ratio=ratio("rps", "check", "bare"),
-        cpu_ratio=ratio("cpu", "bare", "check"),
-        growth=statistics.median(grown),
-        fastapi_ratio=ratio("rps", "check", "fastapi"),
-        counted_ratio=ratio("cpu", "uncounted", "check"),
-        traced_ratio=ratio("cpu", "uncounted", "traced"),
-        rps=median("rps"),
-        cpu_us=median("cpu"),
-        p99_ms=median("p99"),
-        generator=median("generator"),
-        memory_mb=memory,
-    )
+def summarise(measured: Sequence[Measured]) -> list[Row]:
+    """Reduce rounds to medians; growth counts from the first number of tokens."""
+    first = measured[0].median("cpu")["check"]
+    return [
+        Row(
+            tokens=one.tokens,
+            ratio=one.ratio("rps", "check", "bare"),
+            cpu_ratio=one.ratio("cpu", "bare", "check"),
+            growth=one.median("cpu")["check"] / first,
+            fastapi_ratio=one.ratio("rps", "check", "fastapi"),
+            counted_ratio=one.ratio("cpu", "uncounted", "check"),
+            traced_ratio=one.ratio("cpu", UNTRACED, "traced"),
+            rps=one.median("rps"),
+            cpu_us=one.median("cpu"),
+            p99_ms=one.median("p99"),
+            generator=one.median("generator"),
+            memory_mb=one.memory_mb,
+        )
+        for one in measured
+    ]
 
 
 def write_table(rows: list[Row], out: TextIO) -> None:
@@ -227,7 +246,7 @@ def main() -> None:
     options = parser.parse_args()
     load_of = (options.rounds, options.connections, options.seconds)
     with grpc_collector() as collector:
-        rows = measure(options.tokens, *load_of, collector)
+        rows = summarise([measure(count, *load_of, collector) for count in options.tokens])
     spans = len(collector.spans)
     if not spans:
         raise SystemExit("No span arrived, so what traces cost was not measured.")
