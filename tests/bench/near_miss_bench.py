@@ -133,7 +133,7 @@ def main() -> None:
     """Measure, print, write JSON when asked, and fail when a kind of guess stands out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument("--rounds", type=int, default=5_000)
+    parser.add_argument("--rounds", type=int, default=20_000)
     options = parser.parse_args()
     figures = judge(measure(kinds(World()), options.rounds))
     write_table(figures, sys.stdout)
