@@ -1,6 +1,7 @@
 import asyncio
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -16,6 +17,15 @@ def test_the_result_of_the_work_is_returned() -> None:
     assert run(_value()) == 7
 
 
+@pytest.fixture
+def heeded_hangup() -> Iterator[None]:
+    """Heed SIGHUP, also where the tests were started to outlive their terminal."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("heeded_hangup")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_cancels_the_work_and_lets_it_clean_up(number: signal.Signals) -> None:
     """A second signal does not interrupt the cleaning up."""
