@@ -87,18 +87,24 @@ class Ended:
 
 
 async def verifiers(cluster: Cluster, token_namespace: str) -> tuple[Manifest, ...]:
-    """Return every verifier there is.
+    """Return every verifier there is."""
+    listing = await cluster.client.list(kinds.SECRET, token_namespace, fields=f"type={SECRET_TYPE}")
+    return listing.items
+
+
+async def to_end(cluster: Cluster, token_namespace: str) -> tuple[Manifest, ...]:
+    """Return every verifier there is, to end them all.
 
     Raises:
         UnreachedError: when there is none though requests have keys: then the namespace is another one.
     """
-    listing = await cluster.client.list(kinds.SECRET, token_namespace, fields=f"type={SECRET_TYPE}")
-    if not listing.items and (served := await _served(cluster)):
+    found = await verifiers(cluster, token_namespace)
+    if not found and (served := await _served(cluster)):
         raise UnreachedError(
             f"No key is known in the namespace {token_namespace}, but {served} requests have one; nothing "
             "was ended. Name the operator's token namespace with --token-namespace."
         )
-    return listing.items
+    return found
 
 
 async def _served(cluster: Cluster) -> int:

@@ -70,7 +70,7 @@ def rotate(  # noqa: PLR0913 - each is an option of the command
             )
 
     async def all_of_them(cluster: Cluster) -> None:
-        found = await rotation.verifiers(cluster, token_namespace)
+        found = await rotation.to_end(cluster, token_namespace)
         _confirm(len(found), cluster.client.server, yes=yes)
         progress = progress_for()
         progress.begin("rotating")
