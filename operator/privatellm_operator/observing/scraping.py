@@ -29,6 +29,7 @@ from privatellm.telemetry.exposition import counter_of, gauge_of
 from privatellm.telemetry.families import Family
 from privatellm.telemetry.families import operator as families
 from privatellm_operator.context import ProcessContext
+from privatellm_operator.observing.counting import growth
 from privatellm_operator.render.service import HTTP_PORT
 from privatellm_operator.world.watched import in_namespace
 
@@ -105,7 +106,7 @@ class InstanceFigures:
         for uid, answer in answers.items():
             before = self.heard.get(uid, answer if uid in earlier else {})
             for name in COUNTERS:
-                self.totals[name] += _growth(before.get(name, 0.0), answer.get(name, 0.0))
+                self.totals[name] += growth(before.get(name, 0.0), answer.get(name, 0.0))
         self.servers = dict(answers)
         self.heard |= answers
 
@@ -116,11 +117,6 @@ class InstanceFigures:
     def now(self, name: str) -> float:
         """Return a gauge, over all servers that answered."""
         return sum(answer.get(name, 0.0) for answer in self.servers.values())
-
-
-def _growth(before: float, now: float) -> float:
-    """Return what a counter counted since; one that is smaller began anew."""
-    return now - before if now >= before else now
 
 
 @dataclass(frozen=True, slots=True)

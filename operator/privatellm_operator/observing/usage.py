@@ -30,6 +30,7 @@ from privatellm.kube.kinds import Kind
 from privatellm.names import verifier_name
 from privatellm.telemetry.exposition import counter_of
 from privatellm.telemetry.families import operator as families
+from privatellm_operator.observing.counting import growth
 from privatellm_operator.world.cache import World
 
 
@@ -181,11 +182,6 @@ class UsageTally(Collector):
 
 
 _KINDS = (kinds.API_TOKEN_REQUEST, kinds.LLM_INSTANCE)
-
-
-def growth(before: int, now: int) -> int:
-    """Return what a counter counted since; one that is smaller was forgotten meanwhile and began anew."""
-    return now - before if now >= before else now
 
 
 def _names(kind: Kind, manifest: Manifest) -> Iterator[str]:

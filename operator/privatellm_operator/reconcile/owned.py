@@ -38,9 +38,10 @@ class OwnedWriter:
         """
         guarded = manifest | {"metadata": manifest["metadata"] | guard}
         known = self._meant(kind, manifest, guard)
-        is_cleared = known is not None and exceeds(known, manifest)
-        if known is not None and is_cleared:
+        is_cleared = False
+        if known is not None and exceeds(known, manifest):
             await self.restore(kind, known, manifest)
+            is_cleared = True
         try:
             answer = await self._client.apply(kind, guarded, field_manager=labels.FIELD_MANAGER)
         except RejectedError:
@@ -61,11 +62,8 @@ class OwnedWriter:
         known = self._world[kind].get(metadata["namespace"], metadata["name"])
         if known is None or "resourceVersion" in guard:
             return None
-        return (
-            known
-            if guard.get("uid", known["metadata"]["uid"]) == known["metadata"]["uid"]
-            else None
-        )
+        uid = known["metadata"]["uid"]
+        return known if guard.get("uid", uid) == uid else None
 
     async def restore(self, kind: Kind, live: Manifest, manifest: Manifest) -> None:
         """Take away what others added where we decide alone.
