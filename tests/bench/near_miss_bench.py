@@ -1,13 +1,20 @@
-"""Can the time of a denial tell how close a guess was? Each kind of guess beside itself.
+"""Can the time of a denial tell how close a guess was? Many guesses of each kind, and a leak to be found.
 
-Run ``python tests/bench/near_miss_bench.py --json FILE``. The decision is asked about known key ids with a
-secret that is wrong everywhere, or at its first, middle or last character, and about a key id that is
-unknown. Kinds are shuffled within each round, so that what else the machine does falls on all of them
-alike. Beside the difference of each kind's median from the first kind stands that of a second, equal sample
-of the first kind: differences of that size are noise. What an attacker sees has the network's noise on top.
+Run ``python tests/bench/near_miss_bench.py --json FILE``. The service's own reader and decision are asked
+over their own index about known key ids with a secret that is wrong everywhere, or in one character at its
+start, in its middle or at its end, and about key ids that nobody has.
 
-A key id that exists costs its comparison in the look-up, and caches remember it: up to a tenth of a
-microsecond, which is allowed for. Key ids are public, so nothing secret follows from it.
+Where the bytes of a guess happen to lie in memory costs more than any of that: up to a tenth of a
+microsecond between two guesses of one kind, for as long as they live. So each round takes another key and
+makes one new guess of each kind, in an order and with memory that are drawn by lot, and asks about them in
+turns. What is compared are kinds over rounds, never two guesses; ``bench_distance`` says when a difference
+is more than chance. Twins, two guesses of the first kind in the same round, show that it is right about
+what is equal. A planted leak shows that it finds what is not: in the same run, by the same means, a check
+is measured that compares the secret character by character up to the first that is wrong.
+
+A key id that exists costs its comparison in the look-up: up to a tenth of a microsecond, which is allowed
+for. Key ids are public, so nothing secret follows from it. What an attacker sees has the network's noise
+on top.
 """
 
 import argparse
@@ -16,130 +23,220 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TextIO
 
+from typing_extensions import override
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from auth_world import NOW, UPTIME, World, question
+from auth_world import (
+    MAX_STALENESS,
+    NOW,
+    PLATFORM_KEY,
+    UPTIME,
+    Headers,
+    Key,
+    World,
+    make_key,
+    question,
+)
+from bench_distance import LEVEL, Distance, distances
 from bench_machine import described
-from privatellm.tokens import KEY_ID_LENGTH, SECRET_LENGTH, Token
+from privatellm.tokens import SECRET_LENGTH, Token, new_key_id
 from privatellm_authserver.clocks import Moment
-from privatellm_authserver.decision import Denied, verify
+from privatellm_authserver.decision import Denied, Reason, verify
+from privatellm_authserver.index import Entry, EntryReader, TokenIndex
 
 KEYS = 1_000
-BATCH = 20
+BATCH = 10
 """Decisions that are timed together: the clock's own step is as long as a fraction of one."""
 
-NOISE_FACTOR = 4.0
-"""A difference counts as visible when it is this many times the noise, and above the floor."""
+TURNS = 9
+"""How often each guess of a round is timed; the median counts."""
 
-FLOOR_NS = 20.0
+HELD = 1_000
+"""Guesses that are kept alive, so that new ones lie in the holes between them."""
 
+CONTROL_ROUNDS = 1_000
+"""Rounds of the planted leak, which is large."""
+
+NOON = Moment(NOW.timestamp(), UPTIME)
 UNKNOWN = "unknown key id"
-LOOK_UP_NS = 200.0
+LOOK_UP_NS = 100.0
 """What a look-up that finds something may cost more than one that does not."""
 
-Ask = Callable[[], object]
+LEAKED = ("wrong middle", "wrong last")
+"""What a comparison that ends at the first wrong character takes longer for."""
+
+DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-def wrong_at(secret: str, *places: int) -> str:
-    """Return a secret with other characters at these places."""
-    text = list(secret)
-    for place in places:
-        text[place] = "0" if text[place] != "0" else "1"
-    return "".join(text)
+@dataclass(frozen=True, slots=True)
+class Leaky(Entry):
+    """An entry that knows its secret, and takes the longer the more of a guess is right."""
+
+    secret: bytes = field(default=b"", repr=False)
+
+    @override
+    def fits(self, secret: bytes) -> bool:
+        """Compare up to the first wrong character."""
+        return all(mine == theirs for mine, theirs in zip(self.secret, secret, strict=True))
 
 
-def kinds(world: World) -> Mapping[str, Ask]:
-    """Return a decision for each kind of guess; the first kind is there twice."""
-    key = [world.key(f"uid-{number}") for number in range(KEYS)][KEYS // 2]
-    secret, now = key.token.secret, Moment(NOW.timestamp(), UPTIME)
+class LeakyReader(EntryReader):
+    """Makes leaky entries of verifiers whose secrets it was told."""
 
-    def asking(key_id: str, guess: str) -> Ask:
-        authorization = f"Bearer {Token(key_id, guess).reveal()}"
-        headers = question(authorization, f"/llm/{key.slug}/v1/models", "GET")
+    def __init__(self, secrets: Mapping[bytes, bytes]) -> None:
+        super().__init__(PLATFORM_KEY)
+        self._secrets = secrets
 
-        def ask() -> object:
-            return verify(world.reader.read(headers), world.index, now)
-
-        assert isinstance(ask(), Denied)
-        return ask
-
-    everywhere = wrong_at(secret, *range(SECRET_LENGTH))
-    return {
-        "wrong everywhere": asking(key.token.key_id, everywhere),
-        "the same again": asking(key.token.key_id, everywhere),
-        "wrong first": asking(key.token.key_id, wrong_at(secret, 0)),
-        "wrong middle": asking(key.token.key_id, wrong_at(secret, SECRET_LENGTH // 2)),
-        "wrong last": asking(key.token.key_id, wrong_at(secret, SECRET_LENGTH - 1)),
-        UNKNOWN: asking("a" * KEY_ID_LENGTH, secret),
-    }
+    @override
+    def read(self, secret: Mapping[str, Any]) -> Entry:
+        entry = super().read(secret)
+        facts = {each.name: getattr(entry, each.name) for each in fields(entry)}
+        return Leaky(**facts, secret=self._secrets[entry.key_id])
 
 
-def timed(ask: Ask) -> float:
+class Guesses:
+    """Makes guesses about a key, each of new objects."""
+
+    def __init__(self, lot: random.Random) -> None:
+        self._lot = lot
+        self._held: list[Headers] = [[] for _ in range(HELD)]
+
+    def of(self, key: Key) -> dict[str, Headers]:
+        """Return a guess of each kind, as the questions that Traefik would ask."""
+        known, secret = key.token.key_id, key.token.secret
+        middle = self._lot.randrange(SECRET_LENGTH // 3, 2 * SECRET_LENGTH // 3)
+        everywhere = range(SECRET_LENGTH)
+        kinds = [
+            ("wrong everywhere", known, everywhere),
+            ("its twin", known, everywhere),
+            ("wrong first", known, [0]),
+            ("wrong middle", known, [middle]),
+            ("wrong last", known, [SECRET_LENGTH - 1]),
+            (UNKNOWN, new_key_id(), []),
+        ]
+        made = {
+            kind: self._question(key, Token(key_id, self._wrong_at(secret, places)))
+            for kind, key_id, places in self._lot.sample(kinds, len(kinds))
+        }
+        return {kind: made[kind] for kind, _, _ in kinds}
+
+    def _question(self, key: Key, guess: Token) -> Headers:
+        """Return a question, and let go of an old one, whose memory a next one gets."""
+        headers = question(f"Bearer {guess.reveal()}", f"/llm/{key.slug}/v1/models", "GET")
+        self._held[self._lot.randrange(HELD)] = headers
+        return headers
+
+    def _wrong_at(self, secret: str, places: Sequence[int]) -> str:
+        """Return a secret with other characters at these places."""
+        text = list(secret)
+        for place in places:
+            text[place] = self._lot.choice(DIGITS.replace(text[place], ""))
+        return "".join(text)
+
+
+def timed(world: World, headers: Headers) -> float:
     """Return nanoseconds of one decision."""
+    read, index = world.reader.read, world.index
     started = time.perf_counter_ns()
     for _ in range(BATCH):
-        ask()
+        verify(read(headers), index, NOON)
     return (time.perf_counter_ns() - started) / BATCH
 
 
-def measure(asks: Mapping[str, Ask], rounds: int) -> dict[str, float]:
-    """Return the median nanoseconds of each kind."""
-    samples: dict[str, list[float]] = {name: [] for name in asks}
-    order = list(asks.items())
+def one_round(world: World, guesses: Mapping[str, Headers], lot: random.Random) -> dict[str, float]:
+    """Return the median nanoseconds of each guess, asked in turns."""
+    seen: dict[str, list[float]] = {kind: [] for kind in guesses}
+    for _ in range(TURNS):
+        for kind in lot.sample(list(guesses), len(guesses)):
+            seen[kind].append(timed(world, guesses[kind]))
+    return {kind: statistics.median(times) for kind, times in seen.items()}
+
+
+def measure(world: World, keys: Sequence[Key], rounds: int) -> list[Distance]:
+    """Return how far each kind is from the first one."""
+    lot = random.Random()  # noqa: S311 - memory and order, nothing secret
+    guesses = Guesses(lot)
+    times: dict[str, list[float]] = {}
     for _ in range(rounds):
-        random.shuffle(order)
-        for name, ask in order:
-            samples[name].append(timed(ask))
-    return {name: statistics.median(values) for name, values in samples.items()}
+        made = guesses.of(lot.choice(keys))
+        for kind, headers in made.items():
+            answer = verify(world.reader.read(headers), world.index, NOON)
+            assert answer == Denied(Reason.INVALID_KEY), f"{kind}: {answer}"
+        for kind, ns in one_round(world, made, lot).items():
+            times.setdefault(kind, []).append(ns)
+    return distances(times, {UNKNOWN: LOOK_UP_NS})
 
 
-def judge(medians: Mapping[str, float]) -> dict[str, Any]:
-    """Return each kind's difference from the first one, and whether every one is noise or allowed for."""
-    base, again = list(medians.values())[:2]
-    noise = max(abs(again - base) * NOISE_FACTOR, FLOOR_NS)
-    allowed = {UNKNOWN: max(noise, LOOK_UP_NS)}
-    rows = [
-        {"kind": kind, "ns": round(value), "difference_ns": round(value - base, 1)}
-        for kind, value in medians.items()
-    ]
-    visible = [
-        kind for kind, value in medians.items() if abs(value - base) > allowed.get(kind, noise)
-    ]
+def world_of(reader: EntryReader, keys: Sequence[Key]) -> World:
+    """Return a world whose index knows these keys."""
+    world = World(index=TokenIndex(reader, MAX_STALENESS))
+    for key in keys:
+        world.add(key)
+    return world
+
+
+def bench(rounds: int) -> dict[str, Any]:
+    """Measure what ships and the planted leak; return everything as plain data."""
+    keys = [make_key(f"uid-{number}") for number in range(KEYS)]
+    ours = measure(world_of(EntryReader(PLATFORM_KEY), keys), keys, rounds)
+    secrets = {key.key_id: key.token.secret.encode() for key in keys}
+    control = measure(world_of(LeakyReader(secrets), keys), keys, CONTROL_ROUNDS)
+    return {**described(), **report(ours, control), "rounds": rounds}
+
+
+def report(ours: Sequence[Distance], control: Sequence[Distance]) -> dict[str, Any]:
+    """Return the distances, the kinds that are told, and what of the planted leak was not found."""
+    found = {row.kind for row in control if row.is_told}
     return {
-        **described(),
-        "noise_ns": round(noise, 1),
+        "level": LEVEL,
         "look_up_ns": LOOK_UP_NS,
-        "rows": rows,
-        "visible": visible,
+        "rows": [told(row) for row in ours],
+        "visible": [row.kind for row in ours if row.is_told],
+        "control": [told(row) for row in control],
+        "missed": [kind for kind in LEAKED if kind not in found],
+    }
+
+
+def told(row: Distance) -> dict[str, Any]:
+    """Return a distance as the page shows it."""
+    return {
+        "kind": row.kind,
+        "ns": round(row.ns),
+        "difference_ns": round(row.difference_ns, 1),
+        "noise_ns": round(row.noise_ns, 1),
     }
 
 
 def write_table(figures: Mapping[str, Any], out: TextIO) -> None:
-    """Write the differences, and what counts as noise."""
-    out.write(f"{figures['date']}, medians in nanoseconds\n")
-    out.writelines(
-        f"{row['kind']:18} {row['ns']:8d} {row['difference_ns']:+8.1f}\n" for row in figures["rows"]
-    )
-    out.write(
-        f"Below {figures['noise_ns']:.1f} is noise; {UNKNOWN} may differ by {LOOK_UP_NS:.0f}.\n"
-    )
+    """Write the differences beside what chance alone does."""
+    for what, rows in (("what ships", figures["rows"]), ("a planted leak", figures["control"])):
+        out.write(f"{what}: nanoseconds, difference, chance alone\n")
+        out.writelines(
+            f"  {row['kind']:18} {row['ns']:6d} {row['difference_ns']:+8.1f} {row['noise_ns']:7.1f}\n"
+            for row in rows
+        )
+    out.write(f"{UNKNOWN} may differ by {LOOK_UP_NS:.0f}.\n")
 
 
 def main() -> None:
-    """Measure, print, write JSON when asked, and fail when a kind of guess stands out."""
+    """Measure, print, write JSON when asked; fail when a kind is told, or the planted leak is not."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--rounds", type=int, default=20_000)
     options = parser.parse_args()
-    figures = judge(measure(kinds(World()), options.rounds))
+    figures = bench(options.rounds)
     write_table(figures, sys.stdout)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if figures["missed"]:
+        raise SystemExit(f"The planted leak was not found: {', '.join(figures['missed'])}.")
     if figures["visible"]:
         raise SystemExit(f"Told from others by its time: {', '.join(figures['visible'])}.")
 

@@ -44,6 +44,7 @@ SIZE = {
 }
 DELAYS = {"p50": 0.01, "p99": 0.02, "longest": 0.03}
 IDLE = {"seconds": 60.0, "changed": 0, "requests": {}}
+GUESS = {"kind": "wrong last", "ns": 4000, "difference_ns": 0.3, "noise_ns": 1.1}
 FIGURES: dict[str, dict[str, Any]] = {
     "verify.json": {
         "connections": 64,
@@ -100,10 +101,13 @@ FIGURES: dict[str, dict[str, Any]] = {
     },
     "tracing.json": {"rows": [{"mode": "off", "us": 4.0, "added_us": 0.2, "ratio": 1.05}]},
     "near-miss.json": {
-        "noise_ns": 20.0,
-        "look_up_ns": 200.0,
+        "level": 0.99,
+        "rounds": 20_000,
+        "look_up_ns": 100.0,
         "visible": [],
-        "rows": [{"kind": "wrong first", "ns": 4000, "difference_ns": 3.0}],
+        "rows": [GUESS],
+        "control": [GUESS | {"difference_ns": 1500.0}],
+        "missed": [],
     },
     "reconcile.json": {
         "instances": 100,
@@ -196,6 +200,17 @@ def test_what_is_missed_is_said_beside_what_is_wanted() -> None:
 
     assert "**Missed: the ratio" in text
     assert "**Missed: growth.**" in text
+
+
+def test_a_planted_leak_stands_beside_what_ships_and_is_said_to_be_missed() -> None:
+    """A bench that finds no leak says nothing about what it did not find."""
+    figures = everything()
+    text, _ = page(figures)
+    assert "| wrong last | 4000 | +0.3 | 1.1 | +1500.0 | 1.1 |" in text
+
+    figures["near-miss.json"]["missed"] = ["wrong last"]
+
+    assert "**The planted leak was missed: wrong last.**" in page(figures)[0]
 
 
 def test_where_the_generator_was_at_its_limit_the_page_says_so() -> None:
