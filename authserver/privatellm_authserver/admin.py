@@ -14,11 +14,10 @@ from typing import Annotated, Final, Literal
 import fastapi
 from fastapi import Query, Response
 from fastapi.responses import JSONResponse
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.gc_collector import GCCollector
-from prometheus_client.process_collector import ProcessCollector
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import TypedDict
 
+from privatellm.telemetry.exposition import process_registry
 from privatellm_authserver import clocks
 from privatellm_authserver.clocks import Uptime
 from privatellm_authserver.fleet import Fleet
@@ -56,10 +55,8 @@ def create_admin_app(
         uptime: The clock of staleness.
     """
     app = fastapi.FastAPI(title="Private LLM authserver", docs_url=None, redoc_url=None)
-    registry = CollectorRegistry()
+    registry = process_registry()
     registry.register(FleetCollector(fleet, uptime))
-    ProcessCollector(registry=registry)
-    GCCollector(registry=registry)
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:

@@ -36,6 +36,7 @@ def test_a_part_exposes_what_its_process_needs(part: Part) -> None:
         "process_resident_memory_bytes",
         "process_cpu_seconds_total",
         "python_gc_collections_total",
+        "python_info",
     }
 
 
