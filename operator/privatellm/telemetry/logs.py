@@ -17,6 +17,7 @@ from typing import Any
 import structlog
 from typing_extensions import override
 
+from privatellm.telemetry.repetition import SUPPRESSED, RepeatedLines
 from privatellm.tokens import PREFIX
 from privatellm.verifiers import SCHEME_MARK
 
@@ -29,6 +30,9 @@ _STORED_TOKEN = re.compile(
     rf"({b64encode(f'{PREFIX}_'.encode())[:6].decode()})[0-9A-Za-z+/=]{{20,}}"
 )
 """A token in base64, which is how a Secret holds it; six characters do not depend on what follows."""
+
+_REPETITIVE = ("opentelemetry.", "privatellm.telemetry.")
+"""Loggers that say the same with every batch of spans while a collector is away."""
 
 _HEADS = ("timestamp", "level", "event")
 
@@ -66,12 +70,14 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
         _RedactingFormatter(
             foreign_pre_chain=[*shared, _add_logger_name],
             processors=[
+                _add_suppressed,
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _heads_first,
                 _renderer(log_format),
             ],
         )
     )
+    handler.addFilter(RepeatedLines(_REPETITIVE))
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
 
 
@@ -98,6 +104,12 @@ def _add_logger_name(_logger: Any, _method: str, event: EventDict) -> EventDict:
     if record is not None:
         event["logger"] = record.name
     return event
+
+
+def _add_suppressed(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Tell how many lines like this one were left out."""
+    suppressed = getattr(event["_record"], SUPPRESSED, 0)
+    return dict(event) | {SUPPRESSED: suppressed} if suppressed else event
 
 
 def _renderer(log_format: LogFormat) -> structlog.typing.Processor:
