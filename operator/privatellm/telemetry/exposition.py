@@ -5,6 +5,8 @@ collector at the moment of the scrape, so that a series ends with what it is abo
 ``/metrics`` import this.
 """
 
+from collections.abc import Iterable, Mapping
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -21,8 +23,11 @@ from prometheus_client.core import (
     HistogramMetricFamily,
     Metric,
 )
+from prometheus_client.registry import Collector
+from typing_extensions import override
 
 from privatellm.telemetry.families.family import Family
+from privatellm.telemetry.tracing import SpanResult
 
 
 def process_registry() -> CollectorRegistry:
@@ -69,8 +74,34 @@ def histogram_of(family: Family) -> HistogramMetricFamily:
     return HistogramMetricFamily(family.name, family.text, labels=family.label_names)
 
 
+class SpanCollector(Collector):
+    """Shows what became of the spans of a process that sends traces.
+
+    A process that sends none has no such series, rather than zeros about what it does not do; so they tell
+    which pods send traces as well. Where they are, each result is there from the start.
+    """
+
+    def __init__(self, family: Family, counts: Mapping[SpanResult, int]) -> None:
+        """Show counts.
+
+        Args:
+            family: A counter with the result as its label.
+            counts: What is counted; read at each scrape.
+        """
+        self._family = family
+        self._counts = counts
+
+    @override
+    def collect(self) -> Iterable[Metric]:
+        spans = counter_of(self._family)
+        for result, count in self._counts.items():
+            spans.add_metric([result.value], count)
+        yield spans
+
+
 __all__ = [
     "Metric",
+    "SpanCollector",
     "counter_in",
     "counter_of",
     "gauge_in",

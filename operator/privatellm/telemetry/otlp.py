@@ -4,6 +4,7 @@ Everything is set by the variables of the OpenTelemetry specification (endpoint,
 protocol, sampler, batching, resource), which the SDK reads by itself once
 :mod:`privatellm.telemetry.otlp_settings` has checked them. Spans are handed to a thread that sends them
 in batches and drops them when too many wait: a slow or absent collector costs nobody a pass or a request.
+:mod:`privatellm.telemetry.delivery` counts what became of them.
 
 Attributes are searched for secrets like log lines are, whatever the rule that nobody puts one there.
 """
@@ -18,7 +19,7 @@ from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExport
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.sdk.trace.export import SpanExporter
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import Decision
 from opentelemetry.trace import (
@@ -32,9 +33,15 @@ from opentelemetry.trace import (
 from typing_extensions import override
 
 from privatellm.errors import InvalidInputError
+from privatellm.telemetry.delivery import CountingBatches
 from privatellm.telemetry.logs import without_secrets
-from privatellm.telemetry.otlp_settings import OtlpProtocol, protocol_of
-from privatellm.telemetry.tracing import Attribute, SpanRecord, TraceIdentity
+from privatellm.telemetry.otlp_settings import (
+    MAX_QUEUE_SIZE,
+    OtlpProtocol,
+    protocol_of,
+    queue_size_of,
+)
+from privatellm.telemetry.tracing import Attribute, SpanRecord, SpanResult, TraceIdentity
 
 CLOSE_SECONDS: Final = 5.0
 """How long the end of a process waits for its last spans."""
@@ -45,12 +52,18 @@ _INSTRUMENTATION: Final = "private-llm"
 class OtlpSpans:
     """A sink of spans; one thread of the program may write to it."""
 
-    def __init__(self, service: Mapping[str, Attribute], exporter: SpanExporter) -> None:
+    def __init__(
+        self,
+        service: Mapping[str, Attribute],
+        exporter: SpanExporter,
+        queue_size: int = MAX_QUEUE_SIZE,
+    ) -> None:
         """Start the thread that sends.
 
         Args:
             service: Attributes of the service beside those of the environment, which they override.
             exporter: How spans are sent.
+            queue_size: How many spans may wait.
         """
         self._ids = _Ids()
         self._provider = TracerProvider(
@@ -58,7 +71,8 @@ class OtlpSpans:
             id_generator=self._ids,
             shutdown_on_exit=False,
         )
-        self._provider.add_span_processor(BatchSpanProcessor(exporter))
+        self._batches = CountingBatches(exporter, queue_size)
+        self._provider.add_span_processor(self._batches)
         self._tracer = self._provider.get_tracer(_INSTRUMENTATION)
 
     @classmethod
@@ -76,12 +90,18 @@ class OtlpSpans:
             "OTEL_RESOURCE_ATTRIBUTES", ""
         )
         try:
-            return cls({} if named else {SERVICE_NAME: service}, _exporter(environ))
+            names: dict[str, Attribute] = {} if named else {SERVICE_NAME: service}
+            return cls(names, _exporter(environ), queue_size_of(environ))
         except (ValueError, LookupError, RuntimeError) as error:
             raise InvalidInputError(
                 f"The variables OTEL_* are such as OpenTelemetry's SDK takes; it refused: {error}. "
                 "Correct the variable, or leave it out."
             ) from error
+
+    @property
+    def counts(self) -> Mapping[SpanResult, int]:
+        """How many spans ended in which way, each way from the start."""
+        return self._batches.counts
 
     def begin(self, span: SpanRecord, identity: TraceIdentity) -> None:
         """Write the first span of a trace, under the identity that others continue."""

@@ -100,6 +100,11 @@ def protocol_of(environ: Environ) -> OtlpProtocol:
         ) from None
 
 
+def queue_size_of(environ: Environ) -> int:
+    """Return how many spans may wait for a collector."""
+    return int(environ.get("OTEL_BSP_MAX_QUEUE_SIZE", MAX_QUEUE_SIZE))
+
+
 def _check_endpoint(environ: Environ) -> None:
     name, value = _first(environ, "ENDPOINT")
     if not _is_url(value):
@@ -203,7 +208,7 @@ def _check_batches(environ: Environ) -> None:
     for name in _LIMITS:
         if environ.get(name, "").strip() and not _whole(environ[name], at_least=0):
             raise _wrong(name, "is a whole number of at least 0", environ[name])
-    queue = int(environ.get("OTEL_BSP_MAX_QUEUE_SIZE", MAX_QUEUE_SIZE))
+    queue = queue_size_of(environ)
     batch = int(environ.get("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", MAX_EXPORT_BATCH_SIZE))
     if batch > queue:
         raise InvalidInputError(

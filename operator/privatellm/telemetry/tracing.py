@@ -14,6 +14,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from privatellm.telemetry.otlp_settings import check_settings
@@ -102,6 +103,25 @@ class SpanSink(Protocol):
         """Send what waits, but do not wait for long."""
 
 
+class SpanResult(StrEnum):
+    """What became of a span that is kept."""
+
+    SENT = "sent"
+    """The collector took it."""
+    FAILED = "failed"
+    """The collector did not take it, however often it was asked."""
+    DROPPED = "dropped"
+    """Too many waited already."""
+
+
+class CountingSink(SpanSink, Protocol):
+    """Takes finished spans, and counts what becomes of them."""
+
+    @property
+    def counts(self) -> Mapping[SpanResult, int]:
+        """How many spans ended in which way, each way from the start."""
+
+
 def is_wanted(environ: Mapping[str, str]) -> bool:
     """Say whether the environment wants traces to be sent."""
     is_off = environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
@@ -120,7 +140,7 @@ def check_traces(environ: Mapping[str, str]) -> None:
         check_settings(environ)
 
 
-def open_sink(service: str, environ: Mapping[str, str]) -> SpanSink | None:
+def open_sink(service: str, environ: Mapping[str, str]) -> CountingSink | None:
     """Return where spans go; ``None`` when nobody wants them.
 
     Args:
