@@ -12,7 +12,7 @@ from pathlib import Path
 from privatellm_local import files, machine
 from privatellm_local.build import commands, given, kept, toolchain
 from privatellm_local.build.output import BuildState, complaint
-from privatellm_local.build.programs import FLAGS, PROGRAMS, Program
+from privatellm_local.build.programs import PROGRAMS, Program
 from privatellm_local.build.toolchain import Toolchain
 from privatellm_local.errors import BuildError
 from privatellm_local.paths import CachePaths
@@ -159,7 +159,9 @@ class _Build:
     async def _count_packages(self, state: BuildState, progress: Progress) -> int:
         for attempt in range(1, LIST_ATTEMPTS + 1):
             outcome = await self._go(
-                ("list", "-deps", *FLAGS, STALE_PACKAGES, self.program.package), state, progress
+                ("list", "-deps", *self.program.flags, STALE_PACKAGES, self.program.package),
+                state,
+                progress,
             )
             if outcome.code == 0:
                 return sum(1 for line in outcome.output if line)
@@ -174,7 +176,7 @@ class _Build:
                 "build",
                 "-v",
                 f"-p={parallelism(machine.processors(), machine.available_memory())}",
-                *FLAGS,
+                *self.program.flags,
                 f"-ldflags={self.program.linker_flags}",
                 f"-o={result}",
                 self.program.package,

@@ -10,6 +10,8 @@ HELM_VERSION = "v4.3.1"
 HELM_3_VERSION = "v3.22.0"
 KRO_VERSION = "v0.9.4"
 REGISTRY_VERSION = "v3.1.2"
+PROMETHEUS_VERSION = "v0.316.0"
+"""Of the Go module: Prometheus 3.16.0."""
 
 MODULES = Path(__file__).parent
 """Directory of the Go modules that pin every dependency."""
@@ -30,10 +32,18 @@ class Program:
     minutes: float = 0.5
     """What a build takes on two idle cores, for the message that asks for patience."""
 
+    tags: str = ""
+    """Go's build constraints that hold, with commas between them."""
+
     @property
     def directory(self) -> Path:
         """Where ``go`` is run."""
         return MODULES / self.module
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What ``go list`` and ``go build`` are both told."""
+        return (*FLAGS, f"-tags={self.tags}") if self.tags else FLAGS
 
     def digest(self, go_version: str) -> str:
         """Return a digest of everything that the program is made of."""
@@ -41,7 +51,7 @@ class Program:
             *((self.directory / name).read_text(encoding="utf-8") for name in ("go.mod", "go.sum")),
             self.package,
             self.linker_flags,
-            *FLAGS,
+            *self.flags,
             go_version,
             platform.machine(),
         ]
@@ -93,3 +103,13 @@ REGISTRY = Program(
     "registry", "registry", "github.com/distribution/distribution/v3/cmd/registry", minutes=1
 )
 """An OCI registry, to which tests push charts and between which they move the component."""
+
+PROMTOOL = Program(
+    "promtool",
+    "prometheus",
+    "github.com/prometheus/prometheus/cmd/promtool",
+    minutes=1.5,
+    # Without what finds targets in two dozen clouds, whose libraries would be most of the build.
+    tags="remove_all_sd",
+)
+"""Prometheus' own engine over given series, with which tests try the charts' rules."""
