@@ -1,0 +1,443 @@
+"""A release in which all is well, and the troubles that its alerts are about.
+
+Each alert has one case or more: a world in which it must fire, and when, and one that is nearly the same
+in which it must not, at no moment. How long troubles last and how often things happen follows from the
+programs: a counter is there from the start or begins with its first event as in the program, a feed waits
+at most five seconds after a failure, a worker is started again at most half a minute after its end.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from alerts_series import (
+    Course,
+    Series,
+    authserver_pod,
+    counting,
+    operator_pod,
+    steady,
+    stepping,
+    sync_agent_pod,
+    turning,
+)
+from chart_helm import NAMESPACE
+from privatellm.api.llm_instance import InstancePhase
+from privatellm.telemetry.families import authserver, operator, sync_agent
+from privatellm.telemetry.families.authserver import ANSWERS
+
+EDGES: Final = (authserver_pod(NAMESPACE, 1), authserver_pod(NAMESPACE, 2))
+LEADER: Final = operator_pod(NAMESPACE, 1)
+STANDBY: Final = operator_pod(NAMESPACE, 2)
+AGENT: Final = sync_agent_pod(NAMESPACE, 1)
+OTHER_AGENT: Final = sync_agent_pod(NAMESPACE, 2)
+WORKERS: Final = ("0", "1")
+CHAT: Final = {"llm_namespace": "acme", "llm_instance": "chat"}
+DRAFT: Final = {"llm_namespace": "acme", "llm_instance": "draft"}
+PUBLISHED: Final = {"resource": "instances"}
+
+FIRST, SECOND = EDGES
+FIRST_POD: Final = {"pod": "private-llm-authserver-1"}
+NAN: Final = float("nan")
+
+
+def _edges() -> Iterator[Series]:
+    usual = {"allowed": 600.0, "invalid_api_key": 60.0}
+    for edge in EDGES:
+        for answer in ANSWERS:
+            course = counting(usual.get(answer.reason, 0.0))
+            yield edge.exposes(authserver.DECISIONS, course, reason=answer.reason)
+        yield edge.exposes(authserver.WATCH_FAILURES, steady(2))
+        for worker in WORKERS:
+            yield edge.exposes(authserver.INDEX_AGE, lambda minute: minute * 60 % 20, worker=worker)
+            yield edge.exposes(authserver.CLOCK_SKEW, steady(-0.3), worker=worker)
+            yield edge.exposes(authserver.REJECTED, steady(0), worker=worker)
+            yield edge.exposes(authserver.WORKER_UP, steady(1), worker=worker)
+            yield edge.exposes(authserver.WORKER_RESTARTS, steady(0), worker=worker)
+
+
+def _operators() -> Iterator[Series]:
+    yield LEADER.exposes(operator.LEADING, steady(1))
+    yield STANDBY.exposes(operator.LEADING, steady(0))
+    yield LEADER.exposes(operator.CLOCK_SKEW, steady(0.4))
+    yield STANDBY.exposes(operator.CLOCK_SKEW, steady(NAN))
+    for pod in (LEADER, STANDBY):
+        yield pod.exposes(operator.QUEUE_DEPTH, steady(0))
+        yield pod.exposes(operator.QUEUE_OLDEST, steady(0))
+        yield from pod.observes(operator.REVOCATION_LAG, {})
+        for result in ("fetched", "present", "failed"):
+            yield pod.exposes(operator.FETCHES, steady(0), result=result)
+    for kind in ("LLMInstance", "APITokenRequest"):
+        yield LEADER.exposes(operator.PASSES, counting(60), kind=kind, result="success")
+        yield from LEADER.observes(operator.PASS_SECONDS, {0.03: counting(60)}, kind=kind)
+    yield from LEADER.observes(operator.REVOCATION_LAG, {0.05: counting(1)})
+
+
+def _instances() -> Iterator[Series]:
+    for phase in InstancePhase:
+        count = 2 if phase is InstancePhase.READY else 0
+        yield LEADER.exposes(operator.INSTANCES, steady(count), phase=phase.value)
+    for who in (CHAT, DRAFT):
+        yield LEADER.exposes(operator.READY_REPLICAS, steady(2), **who)
+        yield LEADER.exposes(operator.MODEL_SCRAPED, steady(2), **who)
+        yield LEADER.exposes(operator.MODEL_DEFERRED, steady(0), **who)
+
+
+def _agents() -> Iterator[Series]:
+    yield AGENT.exposes(sync_agent.LEADING, steady(1))
+    yield AGENT.exposes(sync_agent.FAILING, steady(0), **PUBLISHED)
+    yield AGENT.exposes(sync_agent.ORPHANS, steady(0), **PUBLISHED)
+    yield from AGENT.observes(sync_agent.LAG, {0.2: counting(10)}, **PUBLISHED)
+
+
+def over(usual: Iterable[Series], changed: Iterable[Series]) -> tuple[Series, ...]:
+    """Return a world with some series changed or added."""
+    return tuple({one.selector: one for one in (*usual, *changed)}.values())
+
+
+WELL: Final = over((), (*_edges(), *_operators(), *_instances(), *_agents()))
+"""Everything that the rules ask for, where nobody has to be told of anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What an alert is for.
+
+    Attributes:
+        alert: Its name.
+        what: The trouble in a few words.
+        trouble: What is other than where all is well.
+        told_after: Minutes from the beginning of the trouble until the alert fires.
+        near: What is other in the world in which it must not fire.
+        about: The labels by which the alert says what it is about.
+    """
+
+    alert: str
+    what: str
+    trouble: tuple[Series, ...]
+    told_after: float
+    near: tuple[Series, ...]
+    about: tuple[dict[str, str], ...] = ({},)
+
+    @property
+    def name(self) -> str:
+        """The case in one line."""
+        return f"{self.alert}: {self.what}"
+
+
+def _up(course: Course, *places: tuple[int, str]) -> tuple[Series, ...]:
+    """Return whether workers run, by the index of the pod and the worker's number."""
+    return tuple(
+        EDGES[pod].exposes(authserver.WORKER_UP, course, worker=worker) for pod, worker in places
+    )
+
+
+def _decisions(reason: str, course: Course) -> tuple[Series, ...]:
+    return tuple(edge.exposes(authserver.DECISIONS, course, reason=reason) for edge in EDGES)
+
+
+def _age(course: Course, worker: str = "0") -> Series:
+    return FIRST.exposes(authserver.INDEX_AGE, course, worker=worker)
+
+
+def _rejected(course: Course) -> tuple[Series, ...]:
+    return tuple(
+        edge.exposes(authserver.REJECTED, course, worker=worker)
+        for edge in EDGES
+        for worker in WORKERS
+    )
+
+
+def _failing_passes(success: float, retry: float) -> tuple[Series, ...]:
+    """Return the passes over a kind; the series of a result begins with its first pass."""
+
+    def refused(minute: float) -> float | None:
+        return minute * retry + 1 if minute >= 0 else None
+
+    return (
+        LEADER.exposes(
+            operator.PASSES, counting(60, success), kind="LLMInstance", result="success"
+        ),
+        LEADER.exposes(operator.PASSES, refused, kind="LLMInstance", result="retry"),
+    )
+
+
+def _slow_passes(seconds: float) -> tuple[Series, ...]:
+    often = {0.03: counting(60, 58), seconds: counting(0, 2)}
+    return LEADER.observes(operator.PASS_SECONDS, often, kind="LLMInstance")
+
+
+def _revocations(seconds: float) -> tuple[Series, ...]:
+    return LEADER.observes(operator.REVOCATION_LAG, {0.05: counting(1), seconds: stepping(0)})
+
+
+def _phase(phase: InstancePhase, minutes: float = 120) -> tuple[Series, ...]:
+    return (LEADER.exposes(operator.INSTANCES, turning(0, 1, minutes), phase=phase.value),)
+
+
+def _fetch_failures(*minutes: float) -> tuple[Series, ...]:
+    return (LEADER.exposes(operator.FETCHES, stepping(*minutes, before=7), result="failed"),)
+
+
+def _restarts(up: Course, restarts: Course) -> tuple[Series, ...]:
+    restarted = FIRST.exposes(authserver.WORKER_RESTARTS, restarts, worker="1")
+    return (*_up(up, (0, "1")), restarted)
+
+
+def _crash_loop(minute: float) -> float:
+    """Run at every second scrape: started again at most 30 seconds after each end."""
+    return 1.0 if minute < 0 or int(minute * 2) % 2 else 0.0
+
+
+def _lag(seconds: float) -> tuple[Series, ...]:
+    return AGENT.observes(sync_agent.LAG, {0.2: counting(10), seconds: counting(0, 1)}, **PUBLISHED)
+
+
+ALL_WORKERS: Final = tuple((pod, worker) for pod in (0, 1) for worker in WORKERS)
+
+EDGE_CASES: Final = (
+    Case(
+        "PrivateLLMAuthIndexStale",
+        "no word from the API server; found broken in time",
+        (_age(lambda minute: minute * 60 + 10 if minute >= 0 else 10),),
+        0.5,
+        (_age(turning(10, 25)),),
+        (FIRST_POD,),
+    ),
+    Case(
+        "PrivateLLMEdgeClosed",
+        "refused because the index is old; because the key is",
+        (FIRST.exposes(authserver.DECISIONS, counting(0, 2), reason="index_not_fresh"),),
+        0.5,
+        (FIRST.exposes(authserver.DECISIONS, counting(0, 2), reason="expired_api_key"),),
+        (FIRST_POD,),
+    ),
+    Case(
+        "PrivateLLMAuthIndexMissing",
+        "a worker that runs has no age; one that does not run has none either",
+        (_age(turning(10, None)),),
+        2,
+        (_age(turning(10, None)), *_up(turning(1, 0), (0, "0"))),
+        (FIRST_POD,),
+    ),
+    Case(
+        "PrivateLLMAuthGone",
+        "all pods are gone; all workers but one",
+        _up(turning(1, None), *ALL_WORKERS),
+        2,
+        _up(turning(1, None), *ALL_WORKERS[1:]),
+    ),
+    Case(
+        "PrivateLLMAuthGone",
+        "no worker runs; none for less than two minutes",
+        _up(turning(1, 0), *ALL_WORKERS),
+        2,
+        _up(turning(1, 0, minutes=2), *ALL_WORKERS),
+    ),
+    Case(
+        "PrivateLLMClockSkewed",
+        "a worker's clock is behind; as far as may be",
+        (FIRST.exposes(authserver.CLOCK_SKEW, turning(0, -5.1), worker="1"),),
+        5,
+        (FIRST.exposes(authserver.CLOCK_SKEW, turning(0, -5), worker="1"),),
+        (FIRST_POD,),
+    ),
+    Case(
+        "PrivateLLMClockSkewed",
+        "the operator's clock is ahead; not known",
+        (LEADER.exposes(operator.CLOCK_SKEW, turning(0, 5.1)),),
+        5,
+        (LEADER.exposes(operator.CLOCK_SKEW, turning(0, NAN)),),
+        ({"pod": "private-llm-operator-1"},),
+    ),
+    Case(
+        "PrivateLLMAuthWorkerDown",
+        "a worker does not come up; comes up in time",
+        _up(turning(1, 0), (0, "1")),
+        5,
+        _up(turning(1, 0, minutes=5), (0, "1")),
+        (FIRST_POD | {"worker": "1"},),
+    ),
+    Case(
+        "PrivateLLMAuthWorkerDown",
+        "a worker ends again and again; three times",
+        _restarts(_crash_loop, counting(0, 1)),
+        9,
+        _restarts(steady(1), stepping(0, 1, 2, before=4)),
+        (FIRST_POD | {"worker": "1"},),
+    ),
+    Case(
+        "PrivateLLMAuthWatchFails",
+        "the API server refuses; ends a watch now and then",
+        (FIRST.exposes(authserver.WATCH_FAILURES, counting(0, 16)),),
+        14,
+        (FIRST.exposes(authserver.WATCH_FAILURES, counting(0, 4)),),
+        (FIRST_POD,),
+    ),
+    Case(
+        "PrivateLLMForeignVerifiers",
+        "one Secret is not trusted; for less than five minutes",
+        _rejected(turning(0, 1)),
+        5,
+        _rejected(turning(0, 1, minutes=5)),
+    ),
+    Case(
+        "PrivateLLMKeysGuessed",
+        "60 wrong keys a second at both pods; 19",
+        _decisions("invalid_api_key", counting(60, 1800)),
+        11.5,
+        _decisions("invalid_api_key", counting(60, 570)),
+    ),
+)
+
+OPERATOR_CASES: Final = (
+    Case(
+        "PrivateLLMNobodyLeads",
+        "the leader is gone and nobody follows; the other leads",
+        (LEADER.exposes(operator.LEADING, turning(1, None)),),
+        5,
+        (
+            LEADER.exposes(operator.LEADING, turning(1, None)),
+            STANDBY.exposes(operator.LEADING, turning(0, 1)),
+        ),
+    ),
+    Case(
+        "PrivateLLMNobodyLeads",
+        "there is no operator; for less than five minutes",
+        tuple(pod.exposes(operator.LEADING, turning(1, None)) for pod in (LEADER, STANDBY)),
+        5,
+        tuple(pod.exposes(operator.LEADING, turning(1, None, 5)) for pod in (LEADER, STANDBY)),
+    ),
+    Case(
+        "PrivateLLMPassesFail",
+        "a third of the passes; a sixth",
+        _failing_passes(40, 20),
+        21,
+        _failing_passes(50, 10),
+        ({"kind": "LLMInstance"},),
+    ),
+    Case(
+        "PrivateLLMPassesFail",
+        "every pass over one kind; none",
+        _failing_passes(0, 2),
+        23.5,
+        _failing_passes(2, 0),
+        ({"kind": "LLMInstance"},),
+    ),
+    Case(
+        "PrivateLLMQueueGrows",
+        "101 objects wait; 100 do",
+        (LEADER.exposes(operator.QUEUE_DEPTH, turning(0, 101)),),
+        15,
+        (LEADER.exposes(operator.QUEUE_DEPTH, turning(0, 100)),),
+    ),
+    Case(
+        "PrivateLLMPassesSlow",
+        "three in a hundred take 7 seconds; take 4",
+        _slow_passes(7),
+        18,
+        _slow_passes(4),
+        ({"kind": "LLMInstance"},),
+    ),
+    Case(
+        "PrivateLLMObjectWaits",
+        "one waits on; has its turn after seven minutes",
+        (LEADER.exposes(operator.QUEUE_OLDEST, lambda minute: max(minute * 60, 0)),),
+        7.5,
+        (
+            LEADER.exposes(
+                operator.QUEUE_OLDEST, lambda minute: minute * 60 if 0 < minute <= 7 else 0
+            ),
+        ),
+    ),
+    Case(
+        "PrivateLLMRevocationSlow",
+        "one key of sixteen worked on for 8 seconds; for 4",
+        _revocations(8),
+        5,
+        _revocations(4),
+    ),
+)
+
+INSTANCE_CASES: Final = (
+    Case(
+        "PrivateLLMInstancesFail",
+        "one has Failed; for less than half an hour",
+        _phase(InstancePhase.FAILED),
+        30,
+        _phase(InstancePhase.FAILED, minutes=30),
+    ),
+    Case(
+        "PrivateLLMInstancesDegraded",
+        "one is Degraded; for less than half an hour",
+        _phase(InstancePhase.DEGRADED),
+        30,
+        _phase(InstancePhase.DEGRADED, minutes=30),
+    ),
+    Case(
+        "PrivateLLMFetchesFail",
+        "one pod tries again every five minutes; gives up after three attempts",
+        _fetch_failures(*range(0, 120, 5)),
+        30,
+        _fetch_failures(0, 5, 10),
+    ),
+    Case(
+        "PrivateLLMRequestsWait",
+        "11 requests wait; 10 do",
+        (LEADER.exposes(operator.MODEL_DEFERRED, turning(0, 11), **CHAT),),
+        15,
+        (LEADER.exposes(operator.MODEL_DEFERRED, turning(0, 10), **CHAT),),
+        (CHAT,),
+    ),
+    Case(
+        "PrivateLLMModelServersSilent",
+        "one of two does not answer; is not ready either",
+        (LEADER.exposes(operator.MODEL_SCRAPED, turning(2, 1), **CHAT),),
+        15,
+        (
+            LEADER.exposes(operator.MODEL_SCRAPED, turning(2, 1), **CHAT),
+            LEADER.exposes(operator.READY_REPLICAS, turning(2, 1), **CHAT),
+        ),
+        (CHAT,),
+    ),
+)
+
+SYNC_CASES: Final = (
+    Case(
+        "PrivateLLMSyncNobodyLeads",
+        "the agent is gone; another leads",
+        (AGENT.exposes(sync_agent.LEADING, turning(1, None)),),
+        5,
+        (
+            AGENT.exposes(sync_agent.LEADING, turning(1, None)),
+            OTHER_AGENT.exposes(sync_agent.LEADING, turning(0, 1)),
+        ),
+    ),
+    Case(
+        "PrivateLLMSyncLags",
+        "one change of eleven takes 45 seconds; takes 25",
+        _lag(45),
+        16,
+        _lag(25),
+        (PUBLISHED,),
+    ),
+    Case(
+        "PrivateLLMSyncObjectsFail",
+        "one object; for less than half an hour",
+        (AGENT.exposes(sync_agent.FAILING, turning(0, 1), **PUBLISHED),),
+        30,
+        (AGENT.exposes(sync_agent.FAILING, turning(0, 1, minutes=30), **PUBLISHED),),
+        (PUBLISHED,),
+    ),
+    Case(
+        "PrivateLLMSyncOrphans",
+        "one copy; for less than an hour",
+        (AGENT.exposes(sync_agent.ORPHANS, turning(0, 1), **PUBLISHED),),
+        60,
+        (AGENT.exposes(sync_agent.ORPHANS, turning(0, 1, minutes=60), **PUBLISHED),),
+        (PUBLISHED,),
+    ),
+)
+
+CASES: Final = (*EDGE_CASES, *OPERATOR_CASES, *INSTANCE_CASES, *SYNC_CASES)
+"""Every alert of the charts has one at least."""
