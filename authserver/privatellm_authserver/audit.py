@@ -6,6 +6,7 @@ each outcome has a limit of its own, so that noise of one kind does not hide ano
 is written says how many were left out before it.
 """
 
+import math
 import re
 from typing import Final
 
@@ -29,21 +30,28 @@ _METHOD: Final = re.compile(rb"[A-Z]{1,16}")
 
 
 class RateLimit:
-    """Admits a steady rate with bursts (the generic cell rate algorithm) and counts what it leaves out."""
+    """Admits a steady rate with bursts (the generic cell rate algorithm) and counts what it leaves out.
+
+    Attributes:
+        opens_at: The uptime from which the next one is admitted; who is in a hurry compares with it.
+        suppressed: How many were left out.
+    """
 
     def __init__(self, per_second: float, burst: int = BURST_LINES) -> None:
         self._interval = 1.0 / per_second
         # Half an interval more than the last of the burst needs, so that rounding decides nothing.
         self._tolerance = self._interval * (burst - 0.5)
         self._due = 0.0
+        self.opens_at = -math.inf
         self.suppressed = 0
 
     def admits(self, uptime: float) -> bool:
         """Say whether one more may happen now."""
-        if self._due - uptime > self._tolerance:
+        if uptime < self.opens_at:
             self.suppressed += 1
             return False
         self._due = max(self._due, uptime) + self._interval
+        self.opens_at = self._due - self._tolerance
         return True
 
     def take_suppressed(self) -> int:

@@ -148,6 +148,13 @@ class Fleet:
         self.refused_since = KeyTimes()
         self.draining = False
 
+    def take(self, worker: WorkerState, report: Report) -> None:
+        """Take in what a worker reports."""
+        worker.take(report)
+        self.last_use.merge(dict.fromkeys(report.uses, report.told_at))
+        self.uses.add(report.uses)
+        self.refused_since.merge(report.refused_since)
+
     def totals(self) -> Totals:
         """Return everything counted by all workers, ended ones included."""
         return total(worker.totals() for worker in self.workers)

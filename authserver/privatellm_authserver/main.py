@@ -13,6 +13,8 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import structlog
 import uvloop
@@ -20,7 +22,7 @@ import uvloop
 from privatellm.backend_keys import PlatformKey
 from privatellm.errors import InvalidInputError, PrivateLLMError
 from privatellm.telemetry.logs import configure_logging
-from privatellm.telemetry.tracing import check_traces
+from privatellm.telemetry.tracing import SpanSink, open_sink
 from privatellm_authserver.admin import create_admin_app
 from privatellm_authserver.fleet import Fleet
 from privatellm_authserver.serving import listen, make_server
@@ -54,19 +56,22 @@ class StopSignals:
             return
 
 
-async def serve(settings: Settings, verify: socket.socket, admin: socket.socket) -> None:
+async def serve(
+    settings: Settings, verify: socket.socket, admin: socket.socket, spans: SpanSink | None
+) -> None:
     """Run the service until a signal.
 
     Args:
         settings: The service's settings.
         verify: The listening socket of the verify port.
         admin: The listening socket of the admin port.
+        spans: Where decisions of kept traces go; ``None`` when nobody wants them.
     """
     log = structlog.stdlib.get_logger("privatellm.authserver")
     signals = StopSignals()
     signals.install()
     fleet = Fleet(settings.workers)
-    supervisor = Supervisor(fleet, verify)
+    supervisor = Supervisor(fleet, verify, spans)
     server = make_server(create_admin_app(fleet, settings.max_staleness_seconds))
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(supervisor.run())
@@ -87,6 +92,17 @@ async def serve(settings: Settings, verify: socket.socket, admin: socket.socket)
     log.info("stopped")
 
 
+@contextmanager
+def _spans() -> Iterator[SpanSink | None]:
+    """Open where spans go, if anybody wants them; send what waits at the end."""
+    spans = open_sink("private-llm-authserver", os.environ)
+    try:
+        yield spans
+    finally:
+        if spans is not None:
+            spans.close()
+
+
 def main() -> None:
     """Run ``privatellm-authserver``."""
     argparse.ArgumentParser(
@@ -97,12 +113,12 @@ def main() -> None:
         settings = Settings.from_environment()
         configure_logging(settings.log_format, settings.log_level)
         PlatformKey.read(settings.platform_key_file)
-        check_traces(os.environ)
         with (
+            _spans() as spans,
             listen(settings.bind_host, settings.verify_port) as verify,
             listen(settings.bind_host, settings.admin_port) as admin,
         ):
-            uvloop.run(serve(settings, verify, admin))
+            uvloop.run(serve(settings, verify, admin, spans))
     except PrivateLLMError as error:
         sys.stderr.write(f"privatellm-authserver: {error}\n")
         sys.exit(MISTAKEN if isinstance(error, InvalidInputError) else 1)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import reduce
 from itertools import zip_longest
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -57,6 +57,28 @@ class Totals(BaseModel):
         )
 
 
+class DecisionSpan(NamedTuple):
+    """A decision that belongs to a trace which is kept.
+
+    Attributes:
+        traceparent: The span that asked, as the W3C's header names it.
+        began: Unix time in nanoseconds.
+        ended: Unix time in nanoseconds.
+        decision: As metrics label it.
+        key_id: Of the key that opened; empty where none did.
+        slug: Of the instance that it opened.
+        namespace: Of that instance.
+    """
+
+    traceparent: str
+    began: int
+    ended: int
+    decision: str
+    key_id: str = ""
+    slug: str = ""
+    namespace: str = ""
+
+
 class Report(BaseModel):
     """The state of one worker.
 
@@ -72,6 +94,7 @@ class Report(BaseModel):
             each would cost the hot path more than a second is worth.
         uses: How often each key was used since the last report.
         refused_since: Unix time at which each key that was ended since the last report began to be refused.
+        spans: Decisions since the last report that belong to traces which are kept.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -86,6 +109,7 @@ class Report(BaseModel):
     told_at: float = 0.0
     uses: Mapping[str, int] = {}
     refused_since: Mapping[str, float] = {}
+    spans: tuple[DecisionSpan, ...] = ()
 
     def to_line(self) -> bytes:
         """Return the report as a line."""

@@ -19,10 +19,12 @@ from typing import Final
 
 import structlog
 
+from privatellm.telemetry.tracing import SpanSink
 from privatellm_authserver import clocks
 from privatellm_authserver.clocks import Uptime
 from privatellm_authserver.fleet import Fleet, WorkerState
 from privatellm_authserver.reports import LONGEST_REPORT, Report
+from privatellm_authserver.traces import write_spans
 
 HUNG_SECONDS: Final = 30.0
 """A worker that has not reported for this long is killed."""
@@ -53,6 +55,7 @@ class Supervisor:
         self,
         fleet: Fleet,
         listener: socket.socket,
+        spans: SpanSink | None = None,
         *,
         command_for: CommandFor = worker_command,
         hung_seconds: float = HUNG_SECONDS,
@@ -63,12 +66,14 @@ class Supervisor:
         Args:
             fleet: Where the workers' states are kept.
             listener: The socket that all workers accept from.
+            spans: Where decisions of kept traces go; ``None`` when nobody wants them.
             command_for: The command line of a worker.
             hung_seconds: Silence after which a worker is killed.
             uptime: The clock.
         """
         self._fleet = fleet
         self._listener = listener
+        self._spans = spans
         self._command_for = command_for
         self._hung_seconds = hung_seconds
         self._uptime = uptime
@@ -132,10 +137,9 @@ class Supervisor:
             if not line.endswith(b"\n"):
                 return
             report = Report.from_line(line)
-            worker.take(report)
-            self._fleet.last_use.merge(dict.fromkeys(report.uses, report.told_at))
-            self._fleet.uses.add(report.uses)
-            self._fleet.refused_since.merge(report.refused_since)
+            self._fleet.take(worker, report)
+            if self._spans is not None:
+                write_spans(report.spans, self._spans)
 
     async def _close_on_stop(self, writer: asyncio.StreamWriter) -> None:
         """Close our direction of the channel, which is the order to end; reports still come in."""

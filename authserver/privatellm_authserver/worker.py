@@ -28,7 +28,7 @@ from privatellm.backend_keys import PlatformKey
 from privatellm.errors import PrivateLLMError
 from privatellm.kube.client import KubeClient
 from privatellm.telemetry.logs import configure_logging
-from privatellm.telemetry.tracing import SpanSink, open_sink
+from privatellm.telemetry.tracing import is_wanted
 from privatellm_authserver import clocks
 from privatellm_authserver.asgi import Audit, VerifyApp
 from privatellm_authserver.audit import AuditLog, RateLimit
@@ -44,7 +44,7 @@ from privatellm_authserver.reports import (
 )
 from privatellm_authserver.serving import Server, make_server
 from privatellm_authserver.settings import Settings
-from privatellm_authserver.traces import SPANS_PER_SECOND, TracingAudit
+from privatellm_authserver.traces import SPANS_PER_SECOND, SpanNotes, TracingAudit
 
 FIRST_LIST_SECONDS: Final = 4.0
 """How long connections wait for the first confirmation of the index. A list of 10 000 keys takes half a
@@ -55,10 +55,16 @@ class Reporter:
     """Tells the supervisor how this worker is."""
 
     def __init__(
-        self, index: TokenIndex, meter: Meter, health: FeedHealth, writer: asyncio.StreamWriter
+        self,
+        index: TokenIndex,
+        meter: Meter,
+        notes: SpanNotes,
+        health: FeedHealth,
+        writer: asyncio.StreamWriter,
     ) -> None:
         self._index = index
         self._meter = meter
+        self._notes = notes
         self._health = health
         self._writer = writer
         self._due = asyncio.Event()
@@ -80,13 +86,17 @@ class Reporter:
         """Report until cancelled."""
         while True:
             self._index.forget_revoked(clocks.uptime())
-            self._writer.write(self._report().to_line())
-            await self._writer.drain()
+            await self.tell()
             self._due.clear()
             try:
                 await asyncio.wait_for(self._due.wait(), HEARTBEAT_SECONDS)
             except TimeoutError:
                 continue
+
+    async def tell(self) -> None:
+        """Report once."""
+        self._writer.write(self._report().to_line())
+        await self._writer.drain()
 
     def _report(self) -> Report:
         confirmed_at = self._index.confirmed_at
@@ -102,6 +112,7 @@ class Reporter:
             told_at=time.time(),
             uses=self._meter.take_uses(),
             refused_since=self._take_refused_since(),
+            spans=self._notes.take(),
         )
 
     def _take_refused_since(self) -> dict[str, float]:
@@ -120,21 +131,18 @@ def build_app(
     settings: Settings,
     index: TokenIndex,
     meter: Meter,
-    spans: SpanSink | None,
+    notes: SpanNotes | None,
     wall: Callable[[], float] = time.time,
 ) -> VerifyApp:
-    """Return the application; without a sink of spans it knows nothing of traces."""
+    """Return the application; without a place for notes it knows nothing of traces."""
     audit: Audit = AuditLog(settings.audit_lines_per_second)
-    if spans is not None:
-        audit = TracingAudit(audit, spans, RateLimit(SPANS_PER_SECOND))
+    if notes is not None:
+        audit = TracingAudit(audit, notes, RateLimit(SPANS_PER_SECOND))
     return VerifyApp(FactReader(settings.public_host), index, meter, audit, wall)
 
 
 async def work(
-    settings: Settings,
-    listener: socket.socket,
-    channel: socket.socket,
-    spans: SpanSink | None = None,
+    settings: Settings, listener: socket.socket, channel: socket.socket, *, traces: bool = False
 ) -> None:
     """Answer questions until the supervisor closes the channel.
 
@@ -142,17 +150,18 @@ async def work(
         settings: The service's settings.
         listener: The socket that all workers accept from.
         channel: Our end of the socket pair to the supervisor.
-        spans: Where spans go; ``None`` when nobody wants them.
+        traces: Whether somebody wants them.
     """
     index = TokenIndex(
         EntryReader(PlatformKey.read(settings.platform_key_file)), settings.max_staleness_seconds
     )
-    meter, health = Meter(), FeedHealth()
+    meter, notes, health = Meter(), SpanNotes(), FeedHealth()
     orders, writer = await asyncio.open_connection(sock=channel)
-    reporter = Reporter(index, meter, health, writer)
+    reporter = Reporter(index, meter, notes, health, writer)
     async with await KubeClient.connect() as client:
         # Lives of keys are counted by the clock that wrote when they began.
-        server = make_server(build_app(settings, index, meter, spans, client.time))
+        app = build_app(settings, index, meter, notes if traces else None, client.time)
+        server = make_server(app)
         feed = VerifierFeed(
             client, settings.token_namespace, index, health, on_confirmed=reporter.confirmed
         )
@@ -166,6 +175,9 @@ async def work(
         for helper in (filled, *helpers):
             helper.cancel()
         await _raise_failures(helpers)
+        # What the last requests counted and noted; a supervisor that died wants to know nothing.
+        with contextlib.suppress(ConnectionError):
+            await reporter.tell()
 
 
 async def _serve_until_any(
@@ -200,12 +212,7 @@ def main() -> None:
     listener = socket.socket(fileno=arguments.listener)
     channel = socket.socket(fileno=arguments.channel)
     try:
-        spans = open_sink("private-llm-authserver", os.environ)
-        try:
-            uvloop.run(work(settings, listener, channel, spans))
-        finally:
-            if spans is not None:
-                spans.close()
+        uvloop.run(work(settings, listener, channel, traces=is_wanted(os.environ)))
     except PrivateLLMError as error:
         structlog.stdlib.get_logger("privatellm.worker").critical("stopped", error=str(error))
         sys.exit(1)

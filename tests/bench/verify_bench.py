@@ -6,7 +6,8 @@ of them alike, and a ratio is the median of the rounds' ratios.
 Beside requests per second, which other load on the machine and a generator at its limit distort, stands the
 server's own processor time per request, which they distort less.
 
-* ``check``: the authserver's application on its own server, metrics on, audit lines limited as by default;
+* ``check``: the authserver's application on its own server, below its own supervisor, which takes the
+  reports in; metrics on, audit lines limited as by default;
 * ``uncounted``: the same without metrics;
 * ``traced``: ``check`` that sends spans to a collector, behind a Traefik that keeps every trace; it is
   compared with ``uncounted`` behind such a Traefik, whose headers cost both the same;
@@ -49,7 +50,7 @@ Load = dict[str, float]
 
 @dataclass(frozen=True)
 class Running:
-    """A server that listens."""
+    """A server that listens; the process is that of the worker."""
 
     mode: str
     tokens: int
@@ -100,11 +101,11 @@ def cores() -> tuple[int, int]:
 @contextmanager
 def server(mode: str, tokens: int, collector: Collector) -> Iterator[Running]:
     """Run one server."""
-    core, _ = cores()
+    serving, loading = cores()
     # What does not look at tokens need not hold them.
     held = 1 if mode == "bare" else tokens
-    options = [f"--mode={mode}", f"--tokens={held}", f"--core={core}"]
-    command = [sys.executable, str(HERE / "verify_server.py"), *options]
+    options = [f"--mode={mode}", f"--tokens={held}", f"--core={serving}", f"--own-core={loading}"]
+    command = [sys.executable, str(HERE / "verify_supervisor.py"), *options]
     environment = os.environ | (collector.environment if mode == "traced" else {})
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
@@ -112,7 +113,7 @@ def server(mode: str, tokens: int, collector: Collector) -> Iterator[Running]:
     try:
         assert process.stdout is not None
         hello = json.loads(process.stdout.readline())
-        yield Running(mode, tokens, process.pid, hello["port"], hello["peakMB"])
+        yield Running(mode, tokens, hello["pid"], hello["port"], hello["peakMB"])
     finally:
         process.kill()
         process.wait()

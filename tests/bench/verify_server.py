@@ -1,6 +1,7 @@
 """The servers that ``verify_bench.py`` measures: one process, one port, one of several applications.
 
-``check`` is the authserver's own application on its own server, with an index that is filled directly;
+``check`` is the authserver's own application on its own server, with an index that is filled directly, a
+reporter and a supervisor (``verify_supervisor.py``) that takes its reports in;
 ``uncounted`` the same without metrics, ``traced`` the same with traces that go to the collector which the
 environment names; ``bare`` is the same server giving the same answer without a check, ``empty`` the same
 without our headers; ``fastapi`` is a plain FastAPI route with the same check. One line of JSON on stdout
@@ -13,6 +14,7 @@ import gc
 import json
 import os
 import resource
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -30,7 +32,6 @@ from bench_meter import NoMeter
 from privatellm.backend_keys import PlatformKey
 from privatellm.names import slug_of
 from privatellm.telemetry.logs import LogFormat, configure_logging
-from privatellm.telemetry.tracing import SpanSink, open_sink
 from privatellm.tokens import Token
 from privatellm.verifiers import Verifier, hash_profile
 from privatellm_authserver import clocks
@@ -38,14 +39,17 @@ from privatellm_authserver.answers import ANSWERS, NO_BODY, Message, start_of
 from privatellm_authserver.asgi import Receive, Scope, Send, VerifyApp
 from privatellm_authserver.clocks import Moment
 from privatellm_authserver.decision import verify
+from privatellm_authserver.feed import FeedHealth
 from privatellm_authserver.headers import FactReader
 from privatellm_authserver.index import Allowed, EntryReader, TokenIndex
 from privatellm_authserver.metrics import Meter
-from privatellm_authserver.serving import listen, make_server
+from privatellm_authserver.serving import make_server
 from privatellm_authserver.settings import Settings
-from privatellm_authserver.worker import build_app
+from privatellm_authserver.traces import SpanNotes
+from privatellm_authserver.worker import Reporter, build_app
 
-MODES = ("check", "uncounted", "traced", "bare", "empty", "fastapi")
+REPORTING = ("check", "uncounted", "traced")
+MODES = (*REPORTING, "bare", "empty", "fastapi")
 PUBLIC_HOST = "llm.example.com"
 KEYS_PER_INSTANCE = 10
 CONFIRM_SECONDS = 5.0
@@ -82,17 +86,10 @@ def filled_index(count: int) -> TokenIndex:
     return index
 
 
-def check_app(index: TokenIndex, meter: Meter, spans: SpanSink | None = None) -> VerifyApp:
+def check_app(index: TokenIndex, meter: Meter, notes: SpanNotes | None = None) -> VerifyApp:
     """Return the authserver's application as a worker builds it."""
     settings = Settings(public_host=PUBLIC_HOST, platform_key_file=Path("/not/read/here"))
-    return build_app(settings, index, meter, spans)
-
-
-def traced_app(index: TokenIndex) -> VerifyApp:
-    """Return the authserver's application with a real sink of spans."""
-    spans = open_sink("private-llm-authserver", os.environ)
-    assert spans is not None, "the environment names no collector"
-    return check_app(index, Meter(), spans)
+    return build_app(settings, index, meter, notes)
 
 
 def bare_app(start: Message) -> Any:
@@ -125,16 +122,16 @@ def fastapi_app(index: TokenIndex) -> fastapi.FastAPI:
     return app
 
 
-def application(mode: str, index: TokenIndex) -> Any:
+def application(mode: str, index: TokenIndex, meter: Meter, notes: SpanNotes) -> Any:
     """Return the application of a mode."""
     token, uid = next(tokens(1))
     entry = index.find(token.key_id.encode())
     assert entry.instance.uid == uid
     start = start_of(entry)
     makers: dict[str, Callable[[], Any]] = {
-        "check": lambda: check_app(index, Meter()),
-        "uncounted": lambda: check_app(index, NoMeter()),
-        "traced": lambda: traced_app(index),
+        "check": lambda: check_app(index, meter),
+        "uncounted": lambda: check_app(index, meter),
+        "traced": lambda: check_app(index, meter, notes),
         "bare": lambda: bare_app(start),
         "empty": lambda: bare_app(start | {"headers": start["headers"][:1]}),
         "fastapi": lambda: fastapi_app(index),
@@ -142,15 +139,31 @@ def application(mode: str, index: TokenIndex) -> Any:
     return makers[mode]()
 
 
-async def serve(mode: str, count: int) -> None:
-    """Serve until killed."""
+async def serve(mode: str, count: int, listener: socket.socket, channel: socket.socket) -> None:
+    """Serve until the supervisor closes the channel."""
     index = filled_index(count)
-    listener = listen("127.0.0.1", 0)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    server = asyncio.create_task(make_server(application(mode, index)).serve(sockets=[listener]))
-    sys.stdout.write(json.dumps({"port": listener.getsockname()[1], "peakMB": peak}) + "\n")
+    meter, notes = NoMeter() if mode == "uncounted" else Meter(), SpanNotes()
+    orders, writer = await asyncio.open_connection(sock=channel)
+    server = make_server(application(mode, index, meter, notes))
+    reporter = Reporter(index, meter, notes, FeedHealth(), writer)
+    hello = {"pid": os.getpid(), "port": listener.getsockname()[1], "peakMB": peak}
+    helpers = [
+        asyncio.create_task(server.serve(sockets=[listener])),
+        asyncio.create_task(_confirm(index)),
+        # What asks no meter has nothing to report.
+        *([asyncio.create_task(reporter.run())] if mode in REPORTING else []),
+    ]
+    sys.stdout.write(json.dumps(hello) + "\n")
     sys.stdout.flush()
-    while not server.done():
+    await orders.read()
+    for helper in helpers:
+        helper.cancel()
+
+
+async def _confirm(index: TokenIndex) -> None:
+    """Confirm the index as often as the feed does."""
+    while True:
         index.confirm(clocks.uptime())
         await asyncio.sleep(CONFIRM_SECONDS)
 
@@ -161,11 +174,15 @@ def main() -> None:
     parser.add_argument("--mode", choices=MODES, required=True)
     parser.add_argument("--tokens", type=int, required=True)
     parser.add_argument("--core", type=int, required=True)
+    parser.add_argument("--listener", type=int, required=True)
+    parser.add_argument("--channel", type=int, required=True)
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {arguments.core})
     configure_logging(LogFormat.JSON, "info")
-    uvloop.run(serve(arguments.mode, arguments.tokens))
+    listener = socket.socket(fileno=arguments.listener)
+    channel = socket.socket(fileno=arguments.channel)
+    uvloop.run(serve(arguments.mode, arguments.tokens, listener, channel))
 
 
 if __name__ == "__main__":

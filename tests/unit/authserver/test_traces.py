@@ -14,11 +14,13 @@ from privatellm.telemetry.tracing import SpanRecord, TraceIdentity
 from privatellm_authserver.asgi import VerifyApp
 from privatellm_authserver.audit import AuditLog, RateLimit
 from privatellm_authserver.metrics import Meter
+from privatellm_authserver.reports import LONGEST_REPORT, Report
 from privatellm_authserver.settings import Settings
-from privatellm_authserver.traces import TracingAudit
+from privatellm_authserver.traces import MOST_WAITING, SpanNotes, TracingAudit, write_spans
 from privatellm_authserver.worker import build_app
 
 TRACE, PARENT = "1" * 32, "2" * 16
+TOOK = 0.25
 
 
 class Spans:
@@ -40,15 +42,21 @@ class Spans:
 
 
 class Check:
-    """The application with traces on."""
+    """The application with traces on, and the supervisor's side of it."""
 
     def __init__(self, spans_at_once: int = 1_000) -> None:
         self.world, self.spans = World(), Spans()
-        limit = RateLimit(1.0, spans_at_once)
-        audit = TracingAudit(AuditLog(), self.spans, limit, uptime=lambda: UPTIME)
+        self._notes = SpanNotes(uptime=lambda: UPTIME + TOOK)
+        audit = TracingAudit(AuditLog(), self._notes, RateLimit(1.0, spans_at_once))
         self.app = VerifyApp(
             self.world.reader, self.world.index, Meter(), audit, uptime=lambda: UPTIME
         )
+
+    def written(self) -> list[tuple[SpanRecord, TraceIdentity]]:
+        """Return the spans that are written after the worker's next report."""
+        report = Report(spans=self._notes.take())
+        write_spans(Report.from_line(report.to_line()).spans, self.spans)
+        return self.spans.written
 
     async def ask(self, key: Key, *traceparents: bytes, path: str = "/auth/verify") -> int:
         """Ask as Traefik does and return the status."""
@@ -80,10 +88,10 @@ async def test_a_kept_trace_gets_the_decision_below_the_span_that_asked() -> Non
 
     assert await check.ask(key, header()) == 200
 
-    [(span, parent)] = check.spans.written
+    [(span, parent)] = check.written()
     assert (parent.trace_hex, parent.span_hex) == (TRACE, PARENT)
     assert (span.name, span.is_server) == ("verify", True)
-    assert span.began <= span.ended
+    assert span.ended - span.began == pytest.approx(TOOK * 1e9)
     assert span.attributes == {
         "private_llm.decision": "allowed",
         "private_llm.key_id": key.token.key_id,
@@ -97,7 +105,7 @@ async def test_a_denial_has_a_reason_and_repeats_nothing() -> None:
 
     assert await check.ask(make_key(), header()) == 401
 
-    [(span, _)] = check.spans.written
+    [(span, _)] = check.written()
     assert span.attributes == {"private_llm.decision": "invalid_api_key"}
 
 
@@ -121,7 +129,7 @@ async def test_other_requests_get_none(headers: tuple[bytes, ...]) -> None:
     check = Check()
 
     assert await check.ask(check.world.key(), *headers) == 200
-    assert check.spans.written == []
+    assert check.written() == []
 
 
 async def test_what_is_not_a_question_gets_no_span() -> None:
@@ -130,7 +138,7 @@ async def test_what_is_not_a_question_gets_no_span() -> None:
 
     assert await check.ask(check.world.key(), header(), path="/") == 404
     assert await check.ask(check.world.key()) == 200
-    assert check.spans.written == []
+    assert check.written() == []
 
 
 async def test_requests_at_the_same_time_keep_their_own_traces() -> None:
@@ -141,7 +149,7 @@ async def test_requests_at_the_same_time_keep_their_own_traces() -> None:
 
     await asyncio.gather(*(check.ask(key, header(trace=trace)) for trace in traces))
 
-    assert sorted(parent.trace_hex for _, parent in check.spans.written) == traces
+    assert sorted(parent.trace_hex for _, parent in check.written()) == traces
 
 
 async def test_a_client_cannot_have_any_number_of_spans_written() -> None:
@@ -152,7 +160,21 @@ async def test_a_client_cannot_have_any_number_of_spans_written() -> None:
     statuses = {await check.ask(key, header()) for _ in range(100)}
 
     assert statuses == {200}
-    assert len(check.spans.written) == 5
+    assert len(check.written()) == 5
+
+
+async def test_what_the_supervisor_does_not_take_in_does_not_grow_without_end() -> None:
+    """A worker whose reports are stuck keeps the last ones, in a report that can still be read."""
+    check = Check(spans_at_once=2 * MOST_WAITING)
+    key = check.world.key()
+    traces = [f"{number:032x}" for number in range(1, 2 * MOST_WAITING)]
+
+    for trace in traces:
+        await check.ask(key, header(trace=trace))
+    noted = check._notes.take()
+
+    assert [span.traceparent[3:35] for span in noted] == traces[-MOST_WAITING:]
+    assert len(Report(spans=noted).to_line()) < LONGEST_REPORT / 2
 
 
 async def test_an_audit_line_of_a_kept_trace_carries_its_id() -> None:
