@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 import alerts_promtool
+from alerts_cases import CASES, Case
 from alerts_promtool import Promtool, firing, told, world
 from alerts_series import SCRAPE_SECONDS
-from alerts_worlds import CASES, WELL, Case, over
+from alerts_well import WELL, over
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(alerts_promtool.BUILD_SECONDS)]
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from alerts_cases import CASES
 from alerts_series import steady
-from alerts_worlds import CASES, LEADER
+from alerts_well import LEADER
 from privatellm.telemetry.families import authserver, operator
 
 
