@@ -1,15 +1,17 @@
 """What the check costs: requests per second beside the same server without it, and beside FastAPI.
 
 Run ``python tests/bench/verify_bench.py --json FILE``. One core serves, another one loads; on a machine
-with one core they share it. Every round asks every server, so that what else the machine does falls on all
-of them alike, and a ratio is the median of the rounds' ratios.
+with one core they share it. Every round starts every server afresh, because where a process's memory
+happens to lie makes it some percent slower or faster for as long as it lives, and asks them all, so that
+what else the machine does falls on all of them alike; a ratio is the median of the rounds' ratios.
 Beside requests per second, which other load on the machine and a generator at its limit distort, stands the
 server's own processor time per request, which they distort less.
 
 * ``check``: the authserver's application on its own server, below its own supervisor, which takes the
   reports in; metrics on, audit lines limited as by default;
 * ``uncounted``: the same without metrics;
-* ``traced``: ``check`` that sends spans to a collector, behind a Traefik that keeps every trace; it is
+* ``traced``: ``check`` whose supervisor sends spans to a collector, behind a Traefik that keeps every
+  trace; it is
   compared with ``uncounted`` behind such a Traefik, whose headers cost both the same;
 * ``bare``: the same server giving the same answer, identity headers included, without looking;
 * ``fastapi``: a plain FastAPI route with the same check, without metrics and audit.
@@ -29,7 +31,7 @@ from typing import Any, TextIO
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 
-from bench_machine import described
+from bench_machine import cpu_seconds, described
 from telemetry_collector import Collector, grpc_collector
 
 HERE = Path(__file__).parent
@@ -50,10 +52,20 @@ Load = dict[str, float]
 
 @dataclass(frozen=True)
 class Running:
-    """A server that listens; the process is that of the worker."""
+    """A server that listens.
+
+    Attributes:
+        mode: Which.
+        tokens: How many keys it knows.
+        supervisor: The process that takes its reports.
+        pid: The process that answers.
+        port: Where.
+        peak_mb: Memory that it has taken so far at most.
+    """
 
     mode: str
     tokens: int
+    supervisor: int
     pid: int
     port: int
     peak_mb: int
@@ -75,6 +87,7 @@ class Row:
         cpu_us: Microseconds of processor time for one request.
         p99_ms: 99th percentile of the latency.
         generator: Share of a core that the load generator used.
+        supervisor: Share of a core that the supervisor used, which is not in the server's time.
         memory_mb: Memory of ``check`` at most, before it was asked.
     """
 
@@ -89,6 +102,7 @@ class Row:
     cpu_us: dict[str, float]
     p99_ms: dict[str, float]
     generator: dict[str, float]
+    supervisor: dict[str, float]
     memory_mb: int
 
 
@@ -113,7 +127,7 @@ def server(mode: str, tokens: int, collector: Collector) -> Iterator[Running]:
     try:
         assert process.stdout is not None
         hello = json.loads(process.stdout.readline())
-        yield Running(mode, tokens, hello["pid"], hello["port"], hello["peakMB"])
+        yield Running(mode, tokens, process.pid, hello["pid"], hello["port"], hello["peakMB"])
     finally:
         process.kill()
         process.wait()
@@ -132,11 +146,12 @@ def load(target: Running, connections: int, seconds: float, *, traced: bool) -> 
     arguments = [f"--{name}={value}" for name, value in options.items()]
     arguments += ["--traced"] if traced else []
     command = [sys.executable, str(HERE / "verify_load.py"), *arguments]
+    before = cpu_seconds(target.supervisor)
     result = subprocess.run(command, check=True, capture_output=True)
     figures: Load = json.loads(result.stdout)
     if figures["errors"]:
         raise SystemExit(f"{target.mode} gave {figures['errors']:.0f} wrong answers.")
-    return figures
+    return figures | {"supervisor": (cpu_seconds(target.supervisor) - before) / seconds}
 
 
 Round = dict[str, Load]
@@ -165,10 +180,12 @@ def measure(
 ) -> Measured:
     """Measure all servers with one number of tokens, in turns."""
     sys.stderr.write(f"measuring with {tokens} tokens\n")
-    with ExitStack() as stack:
-        servers = [stack.enter_context(server(mode, tokens, collector)) for mode in MODES]
-        told = [_round(servers, connections, seconds) for _ in range(rounds)]
-        memory = next(one.peak_mb for one in servers if one.mode == "check")
+    told = []
+    for _ in range(rounds):
+        with ExitStack() as stack:
+            servers = [stack.enter_context(server(mode, tokens, collector)) for mode in MODES]
+            told.append(_round(servers, connections, seconds))
+    memory = max(one.peak_mb for one in servers if one.mode == "check")
     return Measured(tokens, told, memory)
 
 
@@ -197,6 +214,7 @@ def summarise(measured: Sequence[Measured]) -> list[Row]:
             cpu_us=one.median("cpu"),
             p99_ms=one.median("p99"),
             generator=one.median("generator"),
+            supervisor=one.median("supervisor"),
             memory_mb=one.memory_mb,
         )
         for one in measured

@@ -20,6 +20,7 @@ from privatellm_authserver.serving import listen
 from privatellm_authserver.supervisor import CommandFor, Supervisor
 
 SERVER = Path(__file__).parent / "verify_server.py"
+PATIENCE_SECONDS = 600.0
 
 
 def command_of(arguments: Sequence[str]) -> CommandFor:
@@ -42,7 +43,10 @@ def main() -> None:
     configure_logging(LogFormat.JSON, "info")
     spans = open_sink("private-llm-authserver", os.environ)
     with listen("127.0.0.1", 0) as listener:
-        supervisor = Supervisor(Fleet(1), listener, spans, command_for=command_of(others))
+        # Servers without an index have nothing to report, and wait while the others fill theirs.
+        supervisor = Supervisor(
+            Fleet(1), listener, spans, command_for=command_of(others), hung_seconds=PATIENCE_SECONDS
+        )
         uvloop.run(supervisor.run())
 
 

@@ -31,20 +31,22 @@ VERIFY_COLUMNS = (
     *("generator's share of a core: check", "bare", "memory MB"),
 )
 TELEMETRY = """\
-In the same rounds, by processor time of the whole server: `uncounted` is the check without metrics and
-traces, `counted` with metrics, as it ships; `traced` also sends spans to a collector, behind a Traefik that
-keeps every trace: at most 100 spans a second, of which {spans} arrived. It is compared with `uncounted`
-behind such a Traefik, whose headers cost both the same. A span costs about 50 microseconds
-after its answer, so that a second of them costs at most half a percent of a core, at any rate of requests.
+In the same rounds, by processor time of the server: `uncounted` is the check without metrics and
+traces, `counted` with metrics, as it ships; `traced` also notes spans, behind a Traefik that keeps every
+trace: at most 100 a second, of which {spans} arrived at a collector. It is compared with `uncounted`
+behind such a Traefik, whose headers cost both the same. Spans are made and sent by the supervisor, which
+also adds up what was counted; it runs on the other core here, and the last columns are its time.
 """
 TELEMETRY_COLUMNS = (
     *("keys", "uncounted / counted", "uncounted / traced"),
     *("microseconds: uncounted", "counted", "traced"),
+    *("supervisor's share of a core: counted", "traced"),
 )
 TRACING = """\
 A decision without its HTTP server, `uncounted` being one without metrics and traces; a whole request
 takes about five times as long, and what they cost that is told above. `off`: metrics, no collector named;
-`none`: traces on, requests without one; `dropped`: their trace is not kept; `kept`: every one is.
+`none`: traces on, requests without one; `dropped`: their trace is not kept; `above`: every one is, and the
+limit of spans holds; `kept`: every span is noted.
 """
 CHECK_MEMORY = """\
 A whole pod, filled by an API server's list: a supervisor and its workers, of which there are {} by default.
@@ -121,7 +123,8 @@ def _telemetry(figures: Figures) -> Iterator[Part]:
     for row in figures["rows"]:
         times = (f"{row['cpu_us'][mode]:.1f}" for mode in ("uncounted", "check", "traced"))
         ratios = f"{row['counted_ratio']:.3f} | {row['traced_ratio']:.3f}"
-        yield f"| {row['tokens']} | {ratios} | {' | '.join(times)} |"
+        told = " | ".join(share(row["supervisor"][mode]) for mode in ("check", "traced"))
+        yield f"| {row['tokens']} | {ratios} | {' | '.join(times)} | {told} |"
     reached = {
         what: all(row[ratio] >= WANTED_SHARE for row in figures["rows"])
         for what, ratio in (("metrics", "counted_ratio"), ("metrics and traces", "traced_ratio"))
