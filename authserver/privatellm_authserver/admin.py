@@ -17,7 +17,9 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import TypedDict
 
-from privatellm.telemetry.exposition import process_registry
+from privatellm.telemetry.exposition import process_registry, show_spans
+from privatellm.telemetry.families import authserver as families
+from privatellm.telemetry.tracing import CountingSink
 from privatellm_authserver import clocks
 from privatellm_authserver.clocks import Uptime
 from privatellm_authserver.fleet import Fleet
@@ -45,7 +47,10 @@ class KeyReport(TypedDict):
 
 
 def create_admin_app(
-    fleet: Fleet, max_staleness: float, uptime: Uptime = clocks.uptime
+    fleet: Fleet,
+    max_staleness: float,
+    uptime: Uptime = clocks.uptime,
+    spans: CountingSink | None = None,
 ) -> fastapi.FastAPI:
     """Return the admin application.
 
@@ -53,10 +58,12 @@ def create_admin_app(
         fleet: The workers to tell about.
         max_staleness: Seconds for which an index may be used after its last confirmation.
         uptime: The clock of staleness.
+        spans: Where traces go; ``None`` when nobody wants them.
     """
     app = fastapi.FastAPI(title="Private LLM authserver", docs_url=None, redoc_url=None)
     registry = process_registry()
     registry.register(FleetCollector(fleet, uptime))
+    show_spans(registry, families.SPANS, spans)
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:

@@ -22,7 +22,7 @@ import uvloop
 from privatellm.backend_keys import PlatformKey
 from privatellm.errors import InvalidInputError, PrivateLLMError
 from privatellm.telemetry.logs import configure_logging
-from privatellm.telemetry.tracing import SpanSink, open_sink
+from privatellm.telemetry.tracing import CountingSink, open_sink
 from privatellm_authserver.admin import create_admin_app
 from privatellm_authserver.fleet import Fleet
 from privatellm_authserver.serving import listen, make_server
@@ -57,7 +57,7 @@ class StopSignals:
 
 
 async def serve(
-    settings: Settings, verify: socket.socket, admin: socket.socket, spans: SpanSink | None
+    settings: Settings, verify: socket.socket, admin: socket.socket, spans: CountingSink | None
 ) -> None:
     """Run the service until a signal.
 
@@ -72,7 +72,7 @@ async def serve(
     signals.install()
     fleet = Fleet(settings.workers)
     supervisor = Supervisor(fleet, verify, spans)
-    server = make_server(create_admin_app(fleet, settings.max_staleness_seconds))
+    server = make_server(create_admin_app(fleet, settings.max_staleness_seconds, spans=spans))
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(supervisor.run())
         tasks.create_task(server.serve(sockets=[admin]))
@@ -93,7 +93,7 @@ async def serve(
 
 
 @contextmanager
-def _spans() -> Iterator[SpanSink | None]:
+def _spans() -> Iterator[CountingSink | None]:
     """Open where spans go, if anybody wants them; send what waits at the end."""
     spans = open_sink("private-llm-authserver", os.environ)
     try:

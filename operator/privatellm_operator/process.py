@@ -20,7 +20,9 @@ from privatellm.errors import KubernetesError
 from privatellm.kube import KubeClient, kinds
 from privatellm.kube.fence import FencedClient
 from privatellm.kube.lease import Lease, LeaseSettings
-from privatellm.telemetry.tracing import SpanSink
+from privatellm.telemetry.exposition import show_spans
+from privatellm.telemetry.families import operator as families
+from privatellm.telemetry.tracing import CountingSink
 from privatellm_operator.context import ProcessContext, utc_now
 from privatellm_operator.fetches import ASK_SECONDS
 from privatellm_operator.handlers.arrivals import Arrivals
@@ -71,7 +73,7 @@ class OperatorProcess:
         platform_key: PlatformKey,
         client: FencedClient,
         watch_client: KubeClient,
-        spans: SpanSink | None = None,
+        spans: CountingSink | None = None,
     ) -> None:
         """Put the parts together; nothing is started or asked yet.
 
@@ -105,7 +107,7 @@ class OperatorProcess:
         )
         self._scraper = ModelScraper(self._context)
         self._last_use = LastUsePoll(self._context, self._lease.is_certain)
-        self._show_metrics(client, world)
+        self._show_metrics(client, world, spans)
         self._arrivals = Arrivals(
             self._context.world, self._queue, routing.platform_key(settings.pod.namespace)
         )
@@ -115,13 +117,14 @@ class OperatorProcess:
         self._stop = asyncio.Event()
         self._stop_kopf = asyncio.Event()
 
-    def _show_metrics(self, client: KubeClient, world: World) -> None:
+    def _show_metrics(self, client: KubeClient, world: World, spans: CountingSink | None) -> None:
         metrics = self._metrics
         metrics.watch(self._queue)
         metrics.compare_clocks(client)
         metrics.show(WorldCollector(world, lambda: metrics.is_leading))
         metrics.show(self._scraper)
         metrics.show(self._last_use.tally)
+        show_spans(metrics.registry, families.SPANS, spans)
 
     async def run(self) -> None:
         """Run until SIGTERM or SIGINT.

@@ -16,7 +16,7 @@ from privatellm.kube.credentials import Credentials, load_credentials
 from privatellm.kube.fence import FencedClient
 from privatellm.kube.lease import Lease, LeaseSettings
 from privatellm.telemetry.logs import configure_logging
-from privatellm.telemetry.tracing import SpanSink, open_sink
+from privatellm.telemetry.tracing import CountingSink, open_sink
 from privatellm_sync_agent import flags as command_line
 from privatellm_sync_agent import listeners
 from privatellm_sync_agent.agent import Agent, AgentSettings
@@ -54,7 +54,7 @@ def main() -> None:
             spans.close()
 
 
-async def _until_stopped(flags: Flags, spans: SpanSink | None) -> None:
+async def _until_stopped(flags: Flags, spans: CountingSink | None) -> None:
     """Run until a signal asks for the end, which is then an orderly one."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -67,7 +67,7 @@ async def _until_stopped(flags: Flags, spans: SpanSink | None) -> None:
     log.info("stopped")
 
 
-async def run(flags: Flags, stop: asyncio.Event, spans: SpanSink | None = None) -> None:
+async def run(flags: Flags, stop: asyncio.Event, spans: CountingSink | None = None) -> None:
     """Connect, lead and sync until asked to stop.
 
     Args:
@@ -90,7 +90,7 @@ async def run(flags: Flags, stop: asyncio.Event, spans: SpanSink | None = None) 
         async with (
             listeners.probes(flags.health, readiness),
             listeners.metrics(
-                flags.metrics, registry_of(agent, lambda: readiness.state == "leading")
+                flags.metrics, registry_of(agent, lambda: readiness.state == "leading", spans)
             ),
         ):
             await AgentProcess(agent, lease, readiness, stop).run()
@@ -101,7 +101,7 @@ async def _agent(
     service: FencedClient,
     kcp: FencedClient,
     lease: Lease | None,
-    spans: SpanSink | None,
+    spans: CountingSink | None,
 ) -> Agent:
     """Return the agent, behind a fence where there is a Lease, which itself is renewed in front of it."""
     if lease is not None:

@@ -10,9 +10,16 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from privatellm.telemetry.exposition import counter_of, gauge_of, histogram_of, process_registry
+from privatellm.telemetry.exposition import (
+    counter_of,
+    gauge_of,
+    histogram_of,
+    process_registry,
+    show_spans,
+)
 from privatellm.telemetry.families import Family
 from privatellm.telemetry.families import sync_agent as families
+from privatellm.telemetry.tracing import CountingSink
 from privatellm_sync_agent.agent import Agent
 from privatellm_sync_agent.engine.synchronizer import Synchronizer
 from privatellm_sync_agent.objects.ownership import remote_identity
@@ -67,15 +74,19 @@ class AgentCollector(Collector):
         yield from (passes, lag)
 
 
-def registry_of(agent: Agent, is_leading: Callable[[], bool]) -> CollectorRegistry:
+def registry_of(
+    agent: Agent, is_leading: Callable[[], bool], spans: CountingSink | None = None
+) -> CollectorRegistry:
     """Return a registry with an agent's metrics and its process's.
 
     Args:
         agent: Whose.
         is_leading: Whether it may sync.
+        spans: Where traces go; ``None`` when nobody wants them.
     """
     registry = process_registry()
     registry.register(AgentCollector(agent, is_leading))
+    show_spans(registry, families.SPANS, spans)
     return registry
 
 

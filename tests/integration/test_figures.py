@@ -52,6 +52,11 @@ QUIET: Final[dict[Family, str]] = {
     "test_a_ready_server_is_asked_with_its_backend_key",
     operator.MODEL_DEFERRED: "unit/telemetry/test_figures.py::"
     "test_a_ready_server_is_asked_with_its_backend_key",
+    # Nobody takes traces there.
+    operator.SPANS: "integration/operator/test_traces.py::"
+    "test_an_order_is_one_trace_from_its_creation_to_ready",
+    authserver.SPANS: "contract/telemetry/test_edge_trace.py::"
+    "test_the_check_counts_the_spans_that_the_collector_took",
     # Something has to break first.
     authserver.WATCH_FAILURES: "chaos/test_api_server.py::"
     "test_a_network_that_swallows_everything_is_noticed_in_time",

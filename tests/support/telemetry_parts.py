@@ -14,6 +14,9 @@ from operator_objects import instance_manifest, pod
 from privatellm import labels
 from privatellm.backend_keys import PlatformKey
 from privatellm.kube import KubeClient, Manifest, kinds
+from privatellm.telemetry.exposition import show_spans
+from privatellm.telemetry.families import operator
+from privatellm.telemetry.tracing import CountingSink, SpanResult
 from privatellm_authserver.admin import create_admin_app
 from privatellm_authserver.fleet import Fleet
 from privatellm_authserver.metrics import Meter
@@ -75,6 +78,11 @@ def server_pod(name: str = "chat-llama-1", **status: Any) -> Manifest:
     return found
 
 
+def spans() -> CountingSink:
+    """Return what is seen of a process that has just begun to send traces."""
+    return cast("CountingSink", SimpleNamespace(counts=dict.fromkeys(SpanResult, 0)))
+
+
 def operator_exposition() -> bytes:
     """Return what an operator exposes that leads and has done a little of everything."""
     context = operator_context(
@@ -97,6 +105,7 @@ def operator_exposition() -> bytes:
     metrics.show(WorldCollector(context.world, lambda: True))
     metrics.show(scraper)
     metrics.show(UsageTally(context.world, "private-llm-tokens"))
+    show_spans(metrics.registry, operator.SPANS, spans())
     return metrics.text()
 
 
@@ -105,7 +114,7 @@ def authserver_exposition() -> bytes:
     fleet = Fleet(1)
     meter = Meter()
     fleet.workers[0].take(Report(confirmed_at=1.0, seconds_ahead=0.0, totals=meter.totals()))
-    with TestClient(create_admin_app(fleet, max_staleness=60)) as admin:
+    with TestClient(create_admin_app(fleet, max_staleness=60, spans=spans())) as admin:
         return admin.get("/metrics").content
 
 
@@ -129,7 +138,7 @@ def _synchronizers(names: Iterable[str]) -> Iterable[Synchronizer]:
 
 def sync_agent_exposition() -> bytes:
     """Return what a sync agent with one published resource exposes."""
-    return generate_latest(registry_of(sync_agent("instances"), lambda: True))
+    return generate_latest(registry_of(sync_agent("instances"), lambda: True, spans()))
 
 
 EXPOSITIONS = {

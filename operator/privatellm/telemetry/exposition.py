@@ -27,7 +27,7 @@ from prometheus_client.registry import Collector
 from typing_extensions import override
 
 from privatellm.telemetry.families.family import Family
-from privatellm.telemetry.tracing import SpanResult
+from privatellm.telemetry.tracing import CountingSink, SpanResult
 
 
 def process_registry() -> CollectorRegistry:
@@ -99,6 +99,12 @@ class SpanCollector(Collector):
         yield spans
 
 
+def show_spans(registry: CollectorRegistry, family: Family, spans: CountingSink | None) -> None:
+    """Let a registry show what becomes of the spans of its process, if that sends any."""
+    if spans is not None:
+        registry.register(SpanCollector(family, spans.counts))
+
+
 __all__ = [
     "Metric",
     "SpanCollector",
@@ -109,4 +115,5 @@ __all__ = [
     "histogram_in",
     "histogram_of",
     "process_registry",
+    "show_spans",
 ]

@@ -19,6 +19,7 @@ from privatellm.telemetry.tracing import order_of
 from privatellm_local.edge.definitions import definitions
 from privatellm_sync_agent.published import defaults
 from telemetry_collector import COLLECTORS, Collector, attributes_of
+from telemetry_parts import samples
 
 pytestmark = pytest.mark.deep
 
@@ -127,8 +128,16 @@ async def test_the_agents_passes_are_in_the_trace_that_the_operator_writes(
         async def fulfilled() -> bool:
             return await operator.metric("private_llm_time_to_ready_seconds_count") == 1
 
+        async def sent() -> bool:
+            shown = samples(await process.exposition())
+            return any(
+                s.name == "sync_agent_spans_total" and s.labels["result"] == "sent" and s.value
+                for s in shown
+            )
+
         await eventually(ready, what="a Ready instance in the workspace", within=60)
         await eventually(fulfilled, what="an order that the operator has told of")
+        await eventually(sent, what="spans of the agent that were sent", within=60)
         process.child.terminate()
         assert await process.child.wait() == 0
         assert await operator.stop() == 0

@@ -26,6 +26,7 @@ from bare_servers import free_port
 from eventually import eventually
 from privatellm_local.packaging.dashboards.queries import TRAEFIK
 from telemetry_collector import COLLECTORS, Collector, attributes_of
+from telemetry_parts import samples
 
 SOON = 30.0
 START_SECONDS = 60.0
@@ -241,6 +242,30 @@ async def test_no_secret_is_in_any_span_of_the_check(edge: Edge) -> None:
 
     assert ours
     assert not any(key.token.secret.encode() in sent for sent in ours)
+
+
+async def test_the_check_counts_the_spans_that_the_collector_took(
+    edge: Edge, tmp_path: Path
+) -> None:
+    """On the admin port, of all workers together."""
+    header = (b"traceparent", traceparent("7" * 32).encode())
+    async with (
+        running(edge.check(tmp_path), tmp_path / "log", within=START_SECONDS) as check,
+        httpx.AsyncClient() as http,
+    ):
+
+        async def shown() -> dict[str, float]:
+            text = (await check.get("/metrics")).content
+            found = (s for s in samples(text) if s.name == "private_llm_auth_spans_total")
+            return {sample.labels["result"]: sample.value for sample in found}
+
+        async def counted() -> bool:
+            return (await shown())["sent"] == 1
+
+        assert await shown() == {"sent": 0, "failed": 0, "dropped": 0}
+        await http.get(f"{check.verify}/auth/verify", headers=[*question_for(make_key()), header])
+        await eventually(counted, within=SOON, what="the span of a decision")
+        assert await shown() == {"sent": 1, "failed": 0, "dropped": 0}
 
 
 async def test_the_last_request_before_the_end_has_its_span(edge: Edge, tmp_path: Path) -> None:

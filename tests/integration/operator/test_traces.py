@@ -159,6 +159,17 @@ async def _until_fetched(operator: RunningOperator) -> None:
     await eventually(counted, within=60, what="the fetch of the pod")
 
 
+async def _until_sent(operator: RunningOperator) -> None:
+    """Wait until the operator has counted spans that the collector took."""
+
+    async def counted() -> bool:
+        return await operator.metric('private_llm_spans_total{result="sent"}') > 0
+
+    await eventually(counted, within=60, what="spans that were sent")
+    for lost in ("failed", "dropped"):
+        assert await operator.metric(f'private_llm_spans_total{{result="{lost}"}}') == 0
+
+
 async def test_an_order_is_one_trace_from_its_creation_to_ready(
     variables: dict[str, str], tmp_path: Path, cluster: Cluster, collector: Collector
 ) -> None:
@@ -176,6 +187,7 @@ async def test_an_order_is_one_trace_from_its_creation_to_ready(
         assert await operator.metric(shown) == REPLICAS
         assert await operator.metric("private_llm_time_to_ready_seconds_count") == 1
         assert await operator.metric("private_llm_fetch_bytes_total") == len(WEIGHTS)
+        await _until_sent(operator)
         assert await operator.stop() == 0
 
     identity = TraceIdentity.of("order", instance["metadata"]["uid"], 1)

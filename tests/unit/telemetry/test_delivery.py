@@ -1,5 +1,6 @@
 """What becomes of spans is counted: against real collectors, one that is away, and one that is slow."""
 
+import re
 import threading
 from collections.abc import Sequence
 
@@ -10,8 +11,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from typing_extensions import override
 
 from bare_servers import free_port
-from privatellm.telemetry.exposition import SpanCollector
-from privatellm.telemetry.families.family import Label, counter
+from privatellm.telemetry.exposition import SpanCollector, show_spans
+from privatellm.telemetry.families import operator as families
+from privatellm.telemetry.families.spans import RESULT
 from privatellm.telemetry.otlp import OtlpSpans
 from privatellm.telemetry.tracing import CountingSink, SpanRecord, SpanResult, TraceIdentity
 from telemetry_collector import COLLECTORS
@@ -161,10 +163,9 @@ def test_no_span_is_counted_twice_or_not_at_all(
 
 def test_a_scrape_reads_each_result_from_the_start() -> None:
     """So that a rate of what never happened before begins at zero."""
-    family = counter("some_spans_total", "Spans.", Label("result", "Some."))
     counts = counted()
     registry = CollectorRegistry()
-    registry.register(SpanCollector(family, counts))
+    registry.register(SpanCollector(families.SPANS, counts))
 
     def shown() -> dict[str, float]:
         return {s.labels["result"]: s.value for s in samples(generate_latest(registry))}
@@ -172,3 +173,17 @@ def test_a_scrape_reads_each_result_from_the_start() -> None:
     assert shown() == {"sent": 0, "failed": 0, "dropped": 0}
     counts[SpanResult.DROPPED] += 2
     assert shown() == {"sent": 0, "failed": 0, "dropped": 2}
+
+
+def test_a_process_without_traces_shows_nothing_of_them() -> None:
+    """Rather than zeros about what it does not do."""
+    registry = CollectorRegistry()
+
+    show_spans(registry, families.SPANS, None)
+
+    assert samples(generate_latest(registry)) == ()
+
+
+def test_every_result_is_described() -> None:
+    """A renamed one must not leave its old word behind."""
+    assert re.findall("`(.*?)`", RESULT.values) == [result.value for result in SpanResult]

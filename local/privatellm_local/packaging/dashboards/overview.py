@@ -111,6 +111,18 @@ _CLOCKS: Final = (
     ),
 )
 
+_TRACES: Final = (
+    Panel(
+        "Spans",
+        "Empty without traces. `failed`: the collector did not take them; `dropped`: too many waited.",
+        (
+            rate(families.SPANS, "result", legend="operator {{result}}"),
+            rate(authserver.SPANS, "result", legend="edge {{result}}"),
+        ),
+        Unit.PER_SECOND,
+    ),
+)
+
 OVERVIEW: Final = Dashboard(
     "overview",
     "Platform",
@@ -119,6 +131,7 @@ OVERVIEW: Final = Dashboard(
         ("Operator", _OPERATOR),
         ("Keys and weights", _KEYS_AND_WEIGHTS),
         ("Surroundings", _CLOCKS),
+        ("Traces", _TRACES),
     ),
 )
 """The whole platform."""

@@ -66,6 +66,12 @@ _AGENT: Final = (
         "One for each watch, and one after each break.",
         (highest(families.RELISTS, "resource"),),
     ),
+    Panel(
+        "Spans",
+        "Empty without traces. `failed`: the collector did not take them; `dropped`: too many waited.",
+        (rate(families.SPANS, "result"),),
+        Unit.PER_SECOND,
+    ),
 )
 
 SYNC: Final = Dashboard(

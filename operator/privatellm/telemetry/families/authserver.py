@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from privatellm.telemetry.families.family import Label, counter, gauge, histogram
+from privatellm.telemetry.families.spans import spans_family
 
 REASON: Final = Label(
     "reason", "`allowed`, or why a request was denied; all are there from the start."
@@ -67,6 +68,7 @@ WORKER_UP: Final = gauge(
 WORKER_RESTARTS: Final = counter(
     "private_llm_auth_worker_restarts_total", "Times the worker was started again.", WORKER
 )
+SPANS: Final = spans_family("private_llm_auth_spans_total")
 
 
 @dataclass(frozen=True, slots=True)

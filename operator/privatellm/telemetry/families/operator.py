@@ -8,6 +8,7 @@ so a series ends with its object and cannot be forgotten. Their labels are not c
 from typing import Final
 
 from privatellm.telemetry.families.family import Label, counter, gauge, histogram
+from privatellm.telemetry.families.spans import spans_family
 
 KIND: Final = Label("kind", "The kinds that have passes, by name.")
 RESULT: Final = Label(
@@ -126,3 +127,4 @@ INSTANCE_REQUESTS: Final = counter(
     NAMESPACE,
     INSTANCE,
 )
+SPANS: Final = spans_family("private_llm_spans_total")

@@ -3,6 +3,7 @@
 from typing import Final
 
 from privatellm.telemetry.families.family import Label, counter, gauge, histogram
+from privatellm.telemetry.families.spans import spans_family
 
 RESOURCE: Final = Label("resource", "Name of the PublishedResource; series vanish with it.")
 RESULT: Final = Label("result", "`success` or `failure`.")
@@ -35,3 +36,4 @@ LAG: Final = histogram(
     RESOURCE,
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
 )
+SPANS: Final = spans_family("sync_agent_spans_total")
