@@ -8,11 +8,21 @@ seconds at most after a failure, a worker is started again at most half a minute
 from dataclasses import dataclass
 from typing import Final
 
-from alerts_series import Course, Series, counting, steady, stepping, sync_agent_pod, turning
+from alerts_series import (
+    Course,
+    Series,
+    Target,
+    counting,
+    steady,
+    stepping,
+    sync_agent_pod,
+    turning,
+)
 from alerts_well import AGENT, CHAT, EDGES, LEADER, NAN, PUBLISHED, STANDBY, WORKERS
 from chart_helm import NAMESPACE
 from privatellm.api.llm_instance import InstancePhase
-from privatellm.telemetry.families import authserver, operator, sync_agent
+from privatellm.telemetry.families import Family, authserver, operator, sync_agent
+from privatellm.telemetry.tracing import SpanResult
 
 FIRST: Final = EDGES[0]
 FIRST_POD: Final = {"pod": "private-llm-authserver-1"}
@@ -111,6 +121,10 @@ def _crash_loop(minute: float) -> float:
 
 def _lag(seconds: float) -> tuple[Series, ...]:
     return AGENT.observes(sync_agent.LAG, {0.2: counting(10), seconds: counting(0, 1)}, **PUBLISHED)
+
+
+def _spans(pod: Target, family: Family, result: SpanResult, course: Course) -> tuple[Series, ...]:
+    return (pod.exposes(family, course, result=result.value),)
 
 
 ALL_WORKERS: Final = tuple((pod, worker) for pod in (0, 1) for worker in WORKERS)
@@ -322,6 +336,33 @@ INSTANCE_CASES: Final = (
     ),
 )
 
+TRACE_CASES: Final = (
+    Case(
+        "PrivateLLMSpansLost",
+        "the operator's collector is away; was for a moment",
+        _spans(LEADER, operator.SPANS, SpanResult.FAILED, counting(0, 10)),
+        15.5,
+        _spans(LEADER, operator.SPANS, SpanResult.FAILED, stepping(0, 1, 2)),
+        ({"pod": "private-llm-operator-1"},),
+    ),
+    Case(
+        "PrivateLLMSpansLost",
+        "the check has more spans than its collector takes; than before",
+        _spans(FIRST, authserver.SPANS, SpanResult.DROPPED, counting(0, 100)),
+        15.5,
+        _spans(FIRST, authserver.SPANS, SpanResult.SENT, counting(60, 6000)),
+        (FIRST_POD,),
+    ),
+    Case(
+        "PrivateLLMSyncSpansLost",
+        "the agent's collector is away; was for a moment",
+        _spans(AGENT, sync_agent.SPANS, SpanResult.FAILED, counting(0, 10)),
+        15.5,
+        _spans(AGENT, sync_agent.SPANS, SpanResult.FAILED, stepping(0, 1, 2)),
+        ({"pod": "private-llm-sync-agent-1"},),
+    ),
+)
+
 SYNC_CASES: Final = (
     Case(
         "PrivateLLMSyncNobodyLeads",
@@ -359,5 +400,5 @@ SYNC_CASES: Final = (
     ),
 )
 
-CASES: Final = (*EDGE_CASES, *OPERATOR_CASES, *INSTANCE_CASES, *SYNC_CASES)
+CASES: Final = (*EDGE_CASES, *OPERATOR_CASES, *INSTANCE_CASES, *TRACE_CASES, *SYNC_CASES)
 """Every alert of the charts has one at least."""

@@ -12,6 +12,7 @@ from chart_helm import NAMESPACE
 from privatellm.api.llm_instance import InstancePhase
 from privatellm.telemetry.families import authserver, operator, sync_agent
 from privatellm.telemetry.families.authserver import ANSWERS
+from privatellm.telemetry.tracing import SpanResult
 
 EDGES: Final = (authserver_pod(NAMESPACE, 1), authserver_pod(NAMESPACE, 2))
 LEADER: Final = operator_pod(NAMESPACE, 1)
@@ -74,10 +75,21 @@ def _agents() -> Iterator[Series]:
     yield from AGENT.observes(sync_agent.LAG, {0.2: counting(10)}, **PUBLISHED)
 
 
+def _traces() -> Iterator[Series]:
+    for pod, family in (
+        *((edge, authserver.SPANS) for edge in EDGES),
+        *((pod, operator.SPANS) for pod in (LEADER, STANDBY)),
+        (AGENT, sync_agent.SPANS),
+    ):
+        for result in SpanResult:
+            course = counting(60) if result is SpanResult.SENT else steady(3)
+            yield pod.exposes(family, course, result=result.value)
+
+
 def over(usual: Iterable[Series], changed: Iterable[Series]) -> tuple[Series, ...]:
     """Return a world with some series changed or added."""
     return tuple({one.selector: one for one in (*usual, *changed)}.values())
 
 
-WELL: Final = over((), (*_edges(), *_operators(), *_instances(), *_agents()))
+WELL: Final = over((), (*_edges(), *_operators(), *_instances(), *_agents(), *_traces()))
 """Everything that the rules ask for, where nobody has to be told of anything."""

@@ -45,7 +45,7 @@ def test_who_runs_no_sync_agent_is_not_told_that_none_leads(helm: Helm) -> None:
     agents = agent_alerts(helm, alerts={"enabled": True})
 
     assert not any("sync_agent_" in alert["expr"] for alert in alerts(helm))
-    assert all('{namespace="the-agents"}' in alert["expr"] for alert in agents)
+    assert all('{namespace="the-agents"' in alert["expr"] for alert in agents)
     assert {alert["alert"] for alert in agents} >= {"PrivateLLMSyncNobodyLeads"}
 
 
