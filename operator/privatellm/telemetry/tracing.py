@@ -130,16 +130,6 @@ def is_wanted(environ: Mapping[str, str]) -> bool:
     return has_endpoint and exporter != "none" and not is_off
 
 
-def check_traces(environ: Mapping[str, str]) -> None:
-    """Check what the environment says about traces, for a program whose children send them.
-
-    Raises:
-        InvalidInputError: naming a variable that is wrong; nothing is checked when nobody wants traces.
-    """
-    if is_wanted(environ):
-        check_settings(environ)
-
-
 def open_sink(service: str, environ: Mapping[str, str]) -> CountingSink | None:
     """Return where spans go; ``None`` when nobody wants them.
 

@@ -18,7 +18,7 @@ from privatellm.errors import InvalidInputError
 from privatellm.telemetry import otlp_settings
 from privatellm.telemetry.otlp import OtlpSpans
 from privatellm.telemetry.otlp_settings import check_settings
-from privatellm.telemetry.tracing import check_traces, open_sink
+from privatellm.telemetry.tracing import open_sink
 
 WANTED = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
 HTTP = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}
@@ -42,7 +42,7 @@ class Heard(logging.Handler):
 def refusal(environ: dict[str, str]) -> str:
     """Return the sentence with which an environment is refused."""
     with pytest.raises(InvalidInputError) as caught:
-        check_traces(WANTED | environ)
+        open_sink("a-part", WANTED | environ)
     return str(caught.value)
 
 
@@ -181,8 +181,9 @@ def test_the_sdks_defaults_and_names_are_ours() -> None:
 
 def test_nothing_is_checked_while_nobody_wants_traces() -> None:
     """A variable that nobody reads harms nobody."""
-    check_traces({"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"})
-    check_traces(WANTED | {"OTEL_EXPORTER_OTLP_PROTOCOL": "x", "OTEL_SDK_DISABLED": "true"})
+    wrong = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}
+    assert open_sink("a-part", wrong) is None
+    assert open_sink("a-part", WANTED | wrong | {"OTEL_SDK_DISABLED": "true"}) is None
 
 
 def test_what_only_the_sdk_finds_is_translated(monkeypatch: pytest.MonkeyPatch) -> None:
