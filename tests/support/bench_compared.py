@@ -14,10 +14,9 @@ database: its virtual keys, which are what compares with ours, need a PostgreSQL
 proxy share the machine's cores: at 16 and 64 connections most of a latency is the queue, and answers a
 second and processor time say more. Where the generator is at its limit, a way may be faster than it shows.
 To the fast server Traefik keeps its connections, as in a cluster; to the real one it opens one for each
-request, as it does in the embedded environment. An error of a stream through the edge is a connection that
-Traefik closed behind a whole answer, without a word before: so Go ends some connections whose answer began
-while the request was being read. It takes an answer as quick as that of the fast server, and a client opens
-another connection.
+request, as it does in the embedded environment. An error of a stream through the edge is a stream that
+was cut off: Traefik itself closed its connection to the server, whose answer had begun within microseconds
+of the request's last byte. That takes an answer as quick as that of the fast server.
 """
 EDGE_COLUMNS = (
     *("answer", "connections", "LiteLLM / edge: p50 added", "processor time"),
