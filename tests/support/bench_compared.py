@@ -16,7 +16,7 @@ second and processor time say more. Where the generator is at its limit, a way m
 To the fast server Traefik keeps its connections, as in a cluster; to the real one it opens one for each
 request, as it does in the embedded environment. An error of a stream through the edge is a stream that
 was cut off: Traefik itself closed its connection to the server, whose answer had begun within microseconds
-of the request's last byte. That takes an answer as quick as that of the fast server.
+of the request's last byte. It is rare where an answer begins milliseconds later, as that of a model does.
 """
 EDGE_COLUMNS = (
     *("answer", "connections", "LiteLLM / edge: p50 added", "processor time"),
