@@ -55,7 +55,7 @@ crds: install-dev ## Generate CRDs, the chart's generated parts and reference pa
 docs: install-dev ## Build the documentation as a web site in build/site
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/site
 
-bench: install-dev ## Measure all parts against their limits, and LiteLLM beside the edge; about forty minutes
+bench: install-dev ## Measure all parts against their limits, and LiteLLM beside the edge; about an hour
 	$(BIN)/python tests/bench/verify_bench.py --json build/bench/verify.json
 	$(BIN)/python tests/bench/revocation_bench.py --json build/bench/revocation.json
 	$(BIN)/python tests/bench/tracing_bench.py --json build/bench/tracing.json
