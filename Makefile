@@ -24,7 +24,7 @@ test: lint unit ## Run every check: lint, types, unit, contract, integration and
 	  echo "What failed is run once more; what passes now is flaky and has to be mended." && \
 	  $(BIN)/python -m pytest $(REAL_PARTS) $(ONCE_MORE); }
 
-deep: install-dev ## Run the proofs that take minutes each: crashes, caches, charts, kcp
+deep: install-dev ## Run the proofs that take minutes each: crashes, caches, charts, kcp, alerts
 	$(BIN)/python -m pytest -m deep tests/integration tests/contract
 
 chaos: install-dev ## Kill, freeze, cut and starve each part under load; print how it recovers

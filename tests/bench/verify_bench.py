@@ -1,18 +1,18 @@
 """What the check costs: requests per second beside the same server without it, and beside FastAPI.
 
 Run ``python tests/bench/verify_bench.py --json FILE``. One core serves, another one loads; on a machine
-with one core they share it. Every round starts every server afresh, because where a process's memory
-happens to lie makes it some percent slower or faster for as long as it lives, and asks them all, so that
-what else the machine does falls on all of them alike; a ratio is the median of the rounds' ratios.
+with one core they share it. All applications are served by one process, which every round starts afresh
+and asks in turns: so neither what else the machine does nor where that process's memory happens to lie
+falls on one of them alone. A ratio is the median of the rounds' ratios.
 Beside requests per second, which other load on the machine and a generator at its limit distort, stands the
 server's own processor time per request, which they distort less.
 
 * ``check``: the authserver's application on its own server, below its own supervisor, which takes the
   reports in; metrics on, audit lines limited as by default;
 * ``uncounted``: the same without metrics;
-* ``traced``: ``check`` whose supervisor sends spans to a collector, behind a Traefik that keeps every
-  trace; it is
-  compared with ``uncounted`` behind such a Traefik, whose headers cost both the same;
+* ``traced``: ``check`` with notes for traces, of which the supervisor sends spans to a collector, behind a
+  Traefik that keeps every trace; it is compared with ``uncounted`` behind such a Traefik, whose headers
+  cost both the same;
 * ``bare``: the same server giving the same answer, identity headers included, without looking;
 * ``fastapi``: a plain FastAPI route with the same check, without metrics and audit.
 """
@@ -24,10 +24,10 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 
@@ -36,11 +36,28 @@ from telemetry_collector import Collector, grpc_collector
 
 HERE = Path(__file__).parent
 COUNTS = (10, 1_000, 10_000, 100_000)
-MODES = ("bare", "uncounted", "check", "traced", "fastapi")
-UNTRACED = "untraced"
-"""The server without metrics, asked by requests that belong to a trace."""
 
-WAYS = (*MODES, UNTRACED)
+
+class Way(NamedTuple):
+    """A way of asking.
+
+    Attributes:
+        application: Which is asked.
+        traced: Whether the requests belong to a trace that is kept.
+    """
+
+    application: str
+    traced: bool = False
+
+
+WAYS = {
+    "bare": Way("bare"),
+    "uncounted": Way("uncounted"),
+    "check": Way("check"),
+    "untraced": Way("uncounted", traced=True),
+    "traced": Way("traced", traced=True),
+    "fastapi": Way("fastapi"),
+}
 WANTED_RATIO = 0.85
 WANTED_TELEMETRY_RATIO = 0.95
 WANTED_P99_MS = 4.0
@@ -52,22 +69,20 @@ Load = dict[str, float]
 
 @dataclass(frozen=True)
 class Running:
-    """A server that listens.
+    """A process that serves every application.
 
     Attributes:
-        mode: Which.
         tokens: How many keys it knows.
         supervisor: The process that takes its reports.
-        pid: The process that answers.
-        port: Where.
+        pid: Its own id.
+        ports: Where it serves each application.
         peak_mb: Memory that it has taken so far at most.
     """
 
-    mode: str
     tokens: int
     supervisor: int
     pid: int
-    port: int
+    ports: dict[str, int]
     peak_mb: int
 
 
@@ -88,7 +103,7 @@ class Row:
         p99_ms: 99th percentile of the latency.
         generator: Share of a core that the load generator used.
         supervisor: Share of a core that the supervisor used, which is not in the server's time.
-        memory_mb: Memory of ``check`` at most, before it was asked.
+        memory_mb: Memory of the process at most, before it was asked.
     """
 
     tokens: int
@@ -113,44 +128,42 @@ def cores() -> tuple[int, int]:
 
 
 @contextmanager
-def server(mode: str, tokens: int, collector: Collector) -> Iterator[Running]:
-    """Run one server."""
-    serving, loading = cores()
-    # What does not look at tokens need not hold them.
-    held = 1 if mode == "bare" else tokens
-    options = [f"--mode={mode}", f"--tokens={held}", f"--core={serving}", f"--own-core={loading}"]
+def serving(tokens: int, collector: Collector) -> Iterator[Running]:
+    """Run the process with all servers."""
+    own, others = cores()
+    options = [f"--tokens={tokens}", f"--core={own}", f"--own-core={others}"]
     command = [sys.executable, str(HERE / "verify_supervisor.py"), *options]
-    environment = os.environ | (collector.environment if mode == "traced" else {})
+    environment = os.environ | collector.environment
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
     )
     try:
         assert process.stdout is not None
         hello = json.loads(process.stdout.readline())
-        yield Running(mode, tokens, process.pid, hello["pid"], hello["port"], hello["peakMB"])
+        yield Running(tokens, process.pid, hello["pid"], hello["ports"], hello["peakMB"])
     finally:
         process.kill()
         process.wait()
 
 
-def load(target: Running, connections: int, seconds: float, *, traced: bool) -> Load:
+def load(target: Running, way: Way, connections: int, seconds: float) -> Load:
     """Load one server for a while."""
     options = {
         "server": target.pid,
-        "port": target.port,
+        "port": target.ports[way.application],
         "tokens": target.tokens,
         "core": cores()[1],
         "connections": connections,
         "seconds": seconds,
     }
     arguments = [f"--{name}={value}" for name, value in options.items()]
-    arguments += ["--traced"] if traced else []
+    arguments += ["--traced"] if way.traced else []
     command = [sys.executable, str(HERE / "verify_load.py"), *arguments]
     before = cpu_seconds(target.supervisor)
     result = subprocess.run(command, check=True, capture_output=True)
     figures: Load = json.loads(result.stdout)
     if figures["errors"]:
-        raise SystemExit(f"{target.mode} gave {figures['errors']:.0f} wrong answers.")
+        raise SystemExit(f"{way.application} gave {figures['errors']:.0f} wrong answers.")
     return figures | {"supervisor": (cpu_seconds(target.supervisor) - before) / seconds}
 
 
@@ -180,22 +193,14 @@ def measure(
 ) -> Measured:
     """Measure all servers with one number of tokens, in turns."""
     sys.stderr.write(f"measuring with {tokens} tokens\n")
-    told = []
+    told, memory = [], 0
     for _ in range(rounds):
-        with ExitStack() as stack:
-            servers = [stack.enter_context(server(mode, tokens, collector)) for mode in MODES]
-            told.append(_round(servers, connections, seconds))
-    memory = max(one.peak_mb for one in servers if one.mode == "check")
+        with serving(tokens, collector) as process:
+            told.append(
+                {name: load(process, way, connections, seconds) for name, way in WAYS.items()}
+            )
+            memory = max(memory, process.peak_mb)
     return Measured(tokens, told, memory)
-
-
-def _round(servers: Sequence[Running], connections: int, seconds: float) -> Round:
-    told: Round = {}
-    for one in servers:
-        told[one.mode] = load(one, connections, seconds, traced=one.mode == "traced")
-        if one.mode == "uncounted":
-            told[UNTRACED] = load(one, connections, seconds, traced=True)
-    return told
 
 
 def summarise(measured: Sequence[Measured]) -> list[Row]:
@@ -209,7 +214,7 @@ def summarise(measured: Sequence[Measured]) -> list[Row]:
             growth=one.median("cpu")["check"] / first,
             fastapi_ratio=one.ratio("rps", "check", "fastapi"),
             counted_ratio=one.ratio("cpu", "uncounted", "check"),
-            traced_ratio=one.ratio("cpu", UNTRACED, "traced"),
+            traced_ratio=one.ratio("cpu", "untraced", "traced"),
             rps=one.median("rps"),
             cpu_us=one.median("cpu"),
             p99_ms=one.median("p99"),
@@ -259,8 +264,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--tokens", type=int, nargs="+", default=list(COUNTS))
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of one measurement")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=1.5, help="length of one measurement")
     parser.add_argument("--connections", type=int, default=64)
     options = parser.parse_args()
     load_of = (options.rounds, options.connections, options.seconds)

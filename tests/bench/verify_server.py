@@ -1,11 +1,13 @@
-"""The servers that ``verify_bench.py`` measures: one process, one port, one of several applications.
+"""The servers that ``verify_bench.py`` compares: one process, a port for each of several applications.
+
+One process, because where its memory happens to lie makes a process some percent slower or faster for as
+long as it lives: so all of them have the same luck, and the same index beside them.
 
 ``check`` is the authserver's own application on its own server, with an index that is filled directly, a
-reporter and a supervisor (``verify_supervisor.py``) that takes its reports in;
-``uncounted`` the same without metrics, ``traced`` the same with traces that go to the collector which the
-environment names; ``bare`` is the same server giving the same answer without a check, ``empty`` the same
-without our headers; ``fastapi`` is a plain FastAPI route with the same check. One line of JSON on stdout
-says that the server listens and how much memory the process took at most.
+reporter and a supervisor (``verify_supervisor.py``) that takes its reports in; ``uncounted`` is the same
+without metrics, ``traced`` the same with notes for traces; ``bare`` is the same server giving the same
+answer without a check; ``fastapi`` is a plain FastAPI route with the same check. One line of JSON on stdout
+says where they listen and how much memory the process took at most, and is written when they do.
 """
 
 import argparse
@@ -17,7 +19,7 @@ import resource
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -43,13 +45,11 @@ from privatellm_authserver.feed import FeedHealth
 from privatellm_authserver.headers import FactReader
 from privatellm_authserver.index import Allowed, EntryReader, TokenIndex
 from privatellm_authserver.metrics import Meter
-from privatellm_authserver.serving import make_server
+from privatellm_authserver.serving import listen, make_server
 from privatellm_authserver.settings import Settings
 from privatellm_authserver.traces import SpanNotes
 from privatellm_authserver.worker import Reporter, build_app
 
-REPORTING = ("check", "uncounted", "traced")
-MODES = (*REPORTING, "bare", "empty", "fastapi")
 PUBLIC_HOST = "llm.example.com"
 KEYS_PER_INSTANCE = 10
 CONFIRM_SECONDS = 5.0
@@ -122,39 +122,35 @@ def fastapi_app(index: TokenIndex) -> fastapi.FastAPI:
     return app
 
 
-def application(mode: str, index: TokenIndex, meter: Meter, notes: SpanNotes) -> Any:
-    """Return the application of a mode."""
+def applications(index: TokenIndex, meter: Meter, notes: SpanNotes) -> dict[str, Any]:
+    """Return every application by its name."""
     token, uid = next(tokens(1))
     entry = index.find(token.key_id.encode())
     assert entry.instance.uid == uid
-    start = start_of(entry)
-    makers: dict[str, Callable[[], Any]] = {
-        "check": lambda: check_app(index, meter),
-        "uncounted": lambda: check_app(index, meter),
-        "traced": lambda: check_app(index, meter, notes),
-        "bare": lambda: bare_app(start),
-        "empty": lambda: bare_app(start | {"headers": start["headers"][:1]}),
-        "fastapi": lambda: fastapi_app(index),
+    return {
+        "bare": bare_app(start_of(entry)),
+        "uncounted": check_app(index, NoMeter()),
+        "check": check_app(index, meter),
+        "traced": check_app(index, meter, notes),
+        "fastapi": fastapi_app(index),
     }
-    return makers[mode]()
 
 
-async def serve(mode: str, count: int, listener: socket.socket, channel: socket.socket) -> None:
+async def serve(count: int, channel: socket.socket) -> None:
     """Serve until the supervisor closes the channel."""
     index = filled_index(count)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    meter, notes = NoMeter() if mode == "uncounted" else Meter(), SpanNotes()
+    meter, notes = Meter(), SpanNotes()
     orders, writer = await asyncio.open_connection(sock=channel)
-    server = make_server(application(mode, index, meter, notes))
     reporter = Reporter(index, meter, notes, FeedHealth(), writer)
-    hello = {"pid": os.getpid(), "port": listener.getsockname()[1], "peakMB": peak}
-    helpers = [
-        asyncio.create_task(server.serve(sockets=[listener])),
-        asyncio.create_task(_confirm(index)),
-        # What asks no meter has nothing to report.
-        *([asyncio.create_task(reporter.run())] if mode in REPORTING else []),
-    ]
-    sys.stdout.write(json.dumps(hello) + "\n")
+    helpers = [asyncio.create_task(_confirm(index)), asyncio.create_task(reporter.run())]
+    ports = {}
+    for name, application in applications(index, meter, notes).items():
+        listener = listen("127.0.0.1", 0)
+        server = make_server(application).serve(sockets=[listener])
+        helpers.append(asyncio.create_task(server))
+        ports[name] = listener.getsockname()[1]
+    sys.stdout.write(json.dumps({"pid": os.getpid(), "ports": ports, "peakMB": peak}) + "\n")
     sys.stdout.flush()
     await orders.read()
     for helper in helpers:
@@ -169,20 +165,16 @@ async def _confirm(index: TokenIndex) -> None:
 
 
 def main() -> None:
-    """Serve one mode on one core."""
+    """Serve on one core."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mode", choices=MODES, required=True)
     parser.add_argument("--tokens", type=int, required=True)
     parser.add_argument("--core", type=int, required=True)
-    parser.add_argument("--listener", type=int, required=True)
     parser.add_argument("--channel", type=int, required=True)
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {arguments.core})
     configure_logging(LogFormat.JSON, "info")
-    listener = socket.socket(fileno=arguments.listener)
-    channel = socket.socket(fileno=arguments.channel)
-    uvloop.run(serve(arguments.mode, arguments.tokens, listener, channel))
+    uvloop.run(serve(arguments.tokens, socket.socket(fileno=arguments.channel)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The authserver's own supervisor over one server of ``verify_server.py``, which it starts.
+"""The authserver's own supervisor over the process of ``verify_server.py``, which it starts.
 
 It takes the reports in, keeps what is counted, and sends the spans to the collector that the environment
 names, as in a pod; so what a worker does not do for each request, but tells once a second, is measured with
@@ -24,17 +24,17 @@ PATIENCE_SECONDS = 600.0
 
 
 def command_of(arguments: Sequence[str]) -> CommandFor:
-    """Return what makes the command line of the server, from arguments and descriptors."""
+    """Return what makes the command line of the process, from arguments and its end of the channel."""
 
-    def command_for(_number: int, listener: int, channel: int) -> Sequence[str]:
-        descriptors = (f"--listener={listener}", f"--channel={channel}")
-        return (sys.executable, str(SERVER), *arguments, *descriptors)
+    def command_for(_number: int, _listener: int, channel: int) -> Sequence[str]:
+        # It listens by itself, on a port for each of its applications.
+        return (sys.executable, str(SERVER), *arguments, f"--channel={channel}")
 
     return command_for
 
 
 def main() -> None:
-    """Supervise one server; arguments that are not ours are its."""
+    """Supervise one process; arguments that are not ours are its."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--own-core", type=int, required=True)
     own, others = parser.parse_known_args()
@@ -43,7 +43,7 @@ def main() -> None:
     configure_logging(LogFormat.JSON, "info")
     spans = open_sink("private-llm-authserver", os.environ)
     with listen("127.0.0.1", 0) as listener:
-        # Servers without an index have nothing to report, and wait while the others fill theirs.
+        # A large index is filled before the first report.
         supervisor = Supervisor(
             Fleet(1), listener, spans, command_for=command_of(others), hung_seconds=PATIENCE_SECONDS
         )

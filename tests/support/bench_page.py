@@ -19,9 +19,9 @@ soon they are over, is on a page of its own: [What happens when a part dies](fau
 """
 VERIFY = """\
 `check` is the ForwardAuth service, metrics and audit on; `bare` the same server giving the same answer
-without looking; `FastAPI` a plain FastAPI route with the same check. One core serves, another loads,
-{connections} connections. Growth is the processor time of one check beside that with the
-fewest keys. A check takes the same steps with any number of keys
+without looking; `FastAPI` a plain FastAPI route with the same check. One process serves all of them on one
+core and is asked in turns; another core loads, {connections} connections. Growth is the processor time of
+one check beside that with the fewest keys. A check takes the same steps with any number of keys
 (`tests/unit/authserver/test_steps.py`), so what grows is the time of single steps: reads of memory that the
 processor's caches no longer hold.
 """
