@@ -26,10 +26,16 @@ VERIFY_PATH: Final = "/auth/verify"
 
 
 class Audit(Protocol):
-    """Takes note of each decision, before its answer is sent."""
+    """Takes note of decisions, before their answers are sent.
 
-    def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment) -> None:
-        """Note that a request was let in."""
+    Attributes:
+        closed_until: The uptime before which it notes no request that is let in, and need not be called.
+    """
+
+    closed_until: float
+
+    def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment, number: int) -> None:
+        """Note that a request was let in, the how-manyeth it may be."""
 
     def denied(self, reason: Reason, facts: RequestFacts, now: Moment) -> None:
         """Note that a request was turned away."""
@@ -75,7 +81,9 @@ class VerifyApp:
         decision = verify(facts, self._index, now)
         if isinstance(decision, Allowed):
             self._meter.allowed(decision.key_id, now)
-            self._audit.allowed(decision, facts, now)
+            # A comparison in place of two calls, for nearly all requests of a busy edge.
+            if now.uptime >= self._audit.closed_until:
+                self._audit.allowed(decision, facts, now, self._meter.allowed_count)
             await send(start_of(decision))
             await send(NO_BODY)
         else:

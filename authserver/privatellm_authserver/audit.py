@@ -61,17 +61,32 @@ class RateLimit:
 
 
 class AuditLog:
-    """Writes audit lines of one process."""
+    """Writes audit lines of one process.
+
+    Attributes:
+        closed_until: The uptime before which no line is written of a request that is let in.
+    """
 
     def __init__(self, lines_per_second: float = DEFAULT_LINES_PER_SECOND) -> None:
         self._log = structlog.stdlib.get_logger("privatellm.audit")
         self._allowed = RateLimit(lines_per_second)
         self._denied = {reason: RateLimit(lines_per_second) for reason in Reason}
+        self._last_number = 0
+        self.closed_until = self._allowed.opens_at
 
-    def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment) -> None:
-        """Note that a request was let in, unless there are too many to note."""
+    def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment, number: int) -> None:
+        """Note that a request was let in, unless there are too many to note.
+
+        Args:
+            allowed: What it was let in to.
+            facts: What it said.
+            now: When it asked.
+            number: How many were let in so far, with it; the log is not called for all of them.
+        """
         if not self._allowed.admits(now.uptime):
             return
+        self.closed_until = self._allowed.opens_at
+        suppressed, self._last_number = number - self._last_number - 1, number
         _slug, path = loggable_target(facts.uri)
         self._log.info(
             "request allowed",
@@ -80,7 +95,7 @@ class AuditLog:
             namespace=allowed.instance.namespace,
             method=facts.method.decode(),
             path=path,
-            suppressed=self._allowed.take_suppressed(),
+            suppressed=suppressed,
         )
 
     def denied(self, reason: Reason, facts: RequestFacts, now: Moment) -> None:

@@ -12,7 +12,7 @@ between, ten times what a request may take, and its threads would compete with a
 
 Nothing of this is there when nobody wants traces: the audit log is then the plain one, and the hot path has
 no branch for it. When it is there, a request without a kept trace costs one look at one header, and one
-above the limit a comparison.
+above the limit nothing.
 """
 
 import time
@@ -82,7 +82,11 @@ class SpanNotes:
 
 
 class TracingAudit:
-    """An audit log that also notes decisions for the traces of their requests."""
+    """An audit log that also notes decisions for the traces of their requests.
+
+    Attributes:
+        closed_until: The uptime before which nothing is noted of a request that is let in.
+    """
 
     def __init__(self, audit: Audit, notes: SpanNotes, limit: RateLimit) -> None:
         """Stand in front of an audit log.
@@ -95,17 +99,21 @@ class TracingAudit:
         self._audit = audit
         self._notes = notes
         self._limit = limit
+        self.closed_until = min(audit.closed_until, limit.opens_at)
 
-    def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment) -> None:
+    def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment, number: int) -> None:
         """Note that a request was let in."""
-        # The limit before the header: where every trace is kept, a busy edge is nearly always above it.
+        # Most requests are neither of a kept trace nor to be told in the log.
         if now.uptime < self._limit.opens_at or facts.traceparent[-1:] not in _KEPT:
-            self._audit.allowed(allowed, facts, now)
-            return
-        instance = allowed.instance
-        opened = (allowed.key_id.decode(), instance.slug.decode(), instance.namespace)
-        with self._noted(facts, now, ALLOWED_LABEL, *opened):
-            self._audit.allowed(allowed, facts, now)
+            if now.uptime < self._audit.closed_until:
+                return
+            self._audit.allowed(allowed, facts, now, number)
+        else:
+            instance = allowed.instance
+            opened = (allowed.key_id.decode(), instance.slug.decode(), instance.namespace)
+            with self._noted(facts, now, ALLOWED_LABEL, *opened):
+                self._audit.allowed(allowed, facts, now, number)
+        self.closed_until = min(self._audit.closed_until, self._limit.opens_at)
 
     def denied(self, reason: Reason, facts: RequestFacts, now: Moment) -> None:
         """Note that a request was turned away."""

@@ -2,8 +2,8 @@
 
 Run ``python tests/bench/verify_bench.py --json FILE``. One core serves, another one loads; on a machine
 with one core they share it. All applications are served by one process, which every round starts afresh
-and asks in turns: so neither what else the machine does nor where that process's memory happens to lie
-falls on one of them alone. A ratio is the median of the rounds' ratios.
+and asks in many short turns (``verify_load.py``): so neither what else the machine does nor where that
+process's memory happens to lie falls on one of them alone. A ratio is the median of the rounds' ratios.
 Beside requests per second, which other load on the machine and a generator at its limit distort, stands the
 server's own processor time per request, which they distort less.
 
@@ -31,7 +31,9 @@ from typing import Any, NamedTuple, TextIO
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 
-from bench_machine import cpu_seconds, described
+from verify_load import TRACED
+
+from bench_machine import described
 from telemetry_collector import Collector, grpc_collector
 
 HERE = Path(__file__).parent
@@ -73,14 +75,12 @@ class Running:
 
     Attributes:
         tokens: How many keys it knows.
-        supervisor: The process that takes its reports.
         pid: Its own id.
         ports: Where it serves each application.
         peak_mb: Memory that it has taken so far at most.
     """
 
     tokens: int
-    supervisor: int
     pid: int
     ports: dict[str, int]
     peak_mb: int
@@ -102,7 +102,6 @@ class Row:
         cpu_us: Microseconds of processor time for one request.
         p99_ms: 99th percentile of the latency.
         generator: Share of a core that the load generator used.
-        supervisor: Share of a core that the supervisor used, which is not in the server's time.
         memory_mb: Memory of the process at most, before it was asked.
     """
 
@@ -117,7 +116,6 @@ class Row:
     cpu_us: dict[str, float]
     p99_ms: dict[str, float]
     generator: dict[str, float]
-    supervisor: dict[str, float]
     memory_mb: int
 
 
@@ -140,31 +138,32 @@ def serving(tokens: int, collector: Collector) -> Iterator[Running]:
     try:
         assert process.stdout is not None
         hello = json.loads(process.stdout.readline())
-        yield Running(tokens, process.pid, hello["pid"], hello["ports"], hello["peakMB"])
+        yield Running(tokens, hello["pid"], hello["ports"], hello["peakMB"])
     finally:
         process.kill()
         process.wait()
 
 
-def load(target: Running, way: Way, connections: int, seconds: float) -> Load:
-    """Load one server for a while."""
+def load(target: Running, connections: int, seconds: float) -> "Round":
+    """Load every server for a while, in turns."""
+    ways = [
+        f"{name}={target.ports[way.application]}{TRACED if way.traced else ''}"
+        for name, way in WAYS.items()
+    ]
     options = {
         "server": target.pid,
-        "port": target.ports[way.application],
         "tokens": target.tokens,
         "core": cores()[1],
         "connections": connections,
         "seconds": seconds,
     }
     arguments = [f"--{name}={value}" for name, value in options.items()]
-    arguments += ["--traced"] if way.traced else []
-    command = [sys.executable, str(HERE / "verify_load.py"), *arguments]
-    before = cpu_seconds(target.supervisor)
-    result = subprocess.run(command, check=True, capture_output=True)
-    figures: Load = json.loads(result.stdout)
-    if figures["errors"]:
-        raise SystemExit(f"{way.application} gave {figures['errors']:.0f} wrong answers.")
-    return figures | {"supervisor": (cpu_seconds(target.supervisor) - before) / seconds}
+    command = [sys.executable, str(HERE / "verify_load.py"), *arguments, *ways]
+    told: Round = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    for name, figures in told.items():
+        if figures["errors"]:
+            raise SystemExit(f"{name} gave {figures['errors']:.0f} wrong answers.")
+    return told
 
 
 Round = dict[str, Load]
@@ -196,9 +195,7 @@ def measure(
     told, memory = [], 0
     for _ in range(rounds):
         with serving(tokens, collector) as process:
-            told.append(
-                {name: load(process, way, connections, seconds) for name, way in WAYS.items()}
-            )
+            told.append(load(process, connections, seconds))
             memory = max(memory, process.peak_mb)
     return Measured(tokens, told, memory)
 
@@ -219,7 +216,6 @@ def summarise(measured: Sequence[Measured]) -> list[Row]:
             cpu_us=one.median("cpu"),
             p99_ms=one.median("p99"),
             generator=one.median("generator"),
-            supervisor=one.median("supervisor"),
             memory_mb=one.memory_mb,
         )
         for one in measured
@@ -264,8 +260,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--tokens", type=int, nargs="+", default=list(COUNTS))
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=1.5, help="length of one measurement")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each way in a round")
     parser.add_argument("--connections", type=int, default=64)
     options = parser.parse_args()
     load_of = (options.rounds, options.connections, options.seconds)

@@ -1,10 +1,13 @@
 """A load generator for ``verify_bench.py``: closed loop, keep-alive, as little Python as possible.
 
-Each connection has one request in flight. Requests are made before the clock starts and look like
-Traefik's, each with a token of its own, so that look-ups do not hit one warm entry; with ``--traced`` they
-look like those of a Traefik that keeps every trace. One line of JSON on stdout gives requests per second,
-latency percentiles and the share of a core that this program used itself: near one, it may be what is
-measured. Any answer but 200 is an error.
+It asks several servers of one process in turns of a fraction of a second, one at a time, many times over:
+a machine that is faster in one second than in the next is so for all of them. Each connection has one
+request in flight, and a turn ends when every request was answered. Requests are made before the clock
+starts and look like Traefik's, each with a token of its own, so that look-ups do not hit one warm entry;
+those of a way with ``+traced`` look like those of a Traefik that keeps every trace. One line of JSON on
+stdout gives for each way requests per second, latency percentiles, the server's processor time for a
+request, and the share of a core that this program used itself: near one, it may be what is measured. Any
+answer but 200 is an error.
 """
 
 import argparse
@@ -13,7 +16,6 @@ import itertools
 import json
 import os
 import random
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -26,10 +28,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 
 from verify_server import PUBLIC_HOST, tokens
 
-from bench_machine import cpu_seconds
+from bench_machine import running_seconds
 from privatellm.names import slug_of
 
 PREPARED = 20_000
+TRACED = "+traced"
 OK = b"HTTP/1.1 200 "
 END = b"\r\n\r\n"
 
@@ -77,84 +80,138 @@ def requests(count: int, *, traced: bool) -> list[bytes]:
     return list(map(bytes, chosen))
 
 
-class Connection(asyncio.Protocol):
-    """Sends the next request as soon as the last was answered."""
+class Lane:
+    """The connections of one way of asking, and what was noted of it.
 
-    def __init__(self, supply: Iterator[bytes], latencies: list[float]) -> None:
-        self._supply = supply
-        self._latencies = latencies
-        self._sent = 0.0
+    Attributes:
+        supply: Its requests.
+        latencies: In seconds.
+        elapsed: Seconds of its turns.
+        spent: The server's processor time in these, in seconds.
+        own: This program's.
+        errors: Answers that were not 200.
+    """
+
+    def __init__(self, supply: Iterator[bytes]) -> None:
+        self.supply = supply
+        self.latencies: list[float] = []
+        self.elapsed = self.spent = self.own = 0.0
         self.errors = 0
-        self.transport: asyncio.Transport
+        self.is_open = False
+        self._connections: list[Connection] = []
+        self._busy = 0
+        self._rested = asyncio.Event()
+
+    async def connect(self, port: int, connections: int) -> None:
+        """Open the connections, which are silent until the first turn."""
+        loop = asyncio.get_running_loop()
+        self._connections = [
+            (await loop.create_connection(lambda: Connection(self), "127.0.0.1", port))[1]
+            for _ in range(connections)
+        ]
+
+    async def turn(self, seconds: float, server: int) -> None:
+        """Ask for a while, and note it."""
+        own, spent, began = time.process_time(), running_seconds(server), time.perf_counter()
+        self.is_open, self._busy = True, len(self._connections)
+        self._rested.clear()
+        for connection in self._connections:
+            connection.send()
+        await asyncio.sleep(seconds)
+        self.is_open = False
+        await self._rested.wait()
+        self.elapsed += time.perf_counter() - began
+        self.spent += running_seconds(server) - spent
+        self.own += time.process_time() - own
+
+    def rest(self) -> None:
+        """Note that one connection has its last answer of this turn."""
+        self._busy -= 1
+        if not self._busy:
+            self._rested.set()
+
+    def forget(self) -> None:
+        """Begin anew: what was noted so far was to warm up."""
+        self.latencies.clear()
+        self.elapsed = self.spent = self.own = 0.0
+
+    def figures(self) -> dict[str, float]:
+        """Return what was noted."""
+        taken = sorted(self.latencies)
+        return {
+            "rps": len(taken) / self.elapsed,
+            "cpu": self.spent / len(taken) * 1e6,
+            "p50": taken[len(taken) // 2] * 1000,
+            "p99": taken[len(taken) * 99 // 100] * 1000,
+            "generator": self.own / self.elapsed,
+            "errors": self.errors,
+        }
+
+
+class Connection(asyncio.Protocol):
+    """Sends the next request as soon as the last was answered, while its lane has its turn."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+        self._sent = 0.0
+        self._transport: asyncio.Transport
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport  # type: ignore[assignment]
-        self._send()
+        self._transport = transport  # type: ignore[assignment]
 
     @override
     def data_received(self, data: bytes) -> None:
-        self._latencies.append(time.perf_counter() - self._sent)
+        lane = self._lane
+        lane.latencies.append(time.perf_counter() - self._sent)
         # Answers are small and have no body, so each arrives whole.
         if not (data.startswith(OK) and data.endswith(END)):
-            self.errors += 1
-        self._send()
+            lane.errors += 1
+        if lane.is_open:
+            self.send()
+        else:
+            lane.rest()
 
-    def _send(self) -> None:
+    def send(self) -> None:
+        """Ask."""
         self._sent = time.perf_counter()
-        self.transport.write(next(self._supply))
+        self._transport.write(next(self._lane.supply))
 
 
-def own_cpu_seconds() -> float:
-    """Return the processor time that this program has used."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-async def run(arguments: argparse.Namespace) -> dict[str, float]:
-    """Load a server and return figures."""
-    server, port, seconds = arguments.server, arguments.port, arguments.seconds
-    supply = itertools.cycle(requests(arguments.tokens, traced=arguments.traced))
-    latencies: list[float] = []
-    loop = asyncio.get_running_loop()
-    clients = [
-        (await loop.create_connection(lambda: Connection(supply, latencies), "127.0.0.1", port))[1]
-        for _ in range(arguments.connections)
-    ]
-    await asyncio.sleep(seconds / 10)  # Warm up.
-    latencies.clear()
-    own, spent, started = own_cpu_seconds(), cpu_seconds(server), time.perf_counter()
-    await asyncio.sleep(seconds)
-    elapsed, spent = time.perf_counter() - started, cpu_seconds(server) - spent
-    own = own_cpu_seconds() - own
-    taken = sorted(latencies)
-    for client in clients:
-        client.transport.abort()
-    return {
-        "rps": len(taken) / elapsed,
-        "cpu": spent / len(taken) * 1e6,
-        "p50": taken[len(taken) // 2] * 1000,
-        "p99": taken[len(taken) * 99 // 100] * 1000,
-        "generator": own / elapsed,
-        "errors": sum(client.errors for client in clients),
-    }
+async def run(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Load the servers and return figures by way."""
+    plain, traced = (requests(arguments.tokens, traced=traced) for traced in (False, True))
+    lanes: dict[str, Lane] = {}
+    for way in arguments.ways:
+        name, _, port = way.partition("=")
+        lane = Lane(itertools.cycle(traced if port.endswith(TRACED) else plain))
+        await lane.connect(int(port.removesuffix(TRACED)), arguments.connections)
+        lanes[name] = lane
+    slice_seconds = arguments.seconds / arguments.turns
+    for turn in range(-1, arguments.turns):
+        for lane in lanes.values():
+            await lane.turn(slice_seconds, arguments.server)
+            if turn < 0:
+                lane.forget()
+    return {name: lane.figures() for name, lane in lanes.items()}
 
 
 def main() -> None:
-    """Load one server from one core."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--server", type=int, required=True, help="the server's process id")
-    parser.add_argument("--port", type=int, required=True)
+    """Load servers from one core."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("ways", nargs="+", metavar=f"NAME=PORT[{TRACED}]", help="whom to ask, how")
+    parser.add_argument("--server", type=int, required=True, help="the servers' process id")
     parser.add_argument("--tokens", type=int, required=True)
     parser.add_argument("--core", type=int, required=True)
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--traced", action="store_true", help="send headers of kept traces")
+    parser.add_argument(
+        "--seconds", type=float, default=2.0, help="of each way, all turns together"
+    )
+    parser.add_argument("--turns", type=int, default=10)
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {arguments.core})
-    figures = uvloop.run(run(arguments))
-    sys.stdout.write(json.dumps(figures) + "\n")
+    sys.stdout.write(json.dumps(uvloop.run(run(arguments))) + "\n")
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ soon they are over, is on a page of its own: [What happens when a part dies](fau
 VERIFY = """\
 `check` is the ForwardAuth service, metrics and audit on; `bare` the same server giving the same answer
 without looking; `FastAPI` a plain FastAPI route with the same check. One process serves all of them on one
-core and is asked in turns; another core loads, {connections} connections. Growth is the processor time of
-one check beside that with the fewest keys. A check takes the same steps with any number of keys
+core and is asked in short turns; another core loads, {connections} connections. Growth is the processor
+time of one check beside that with the fewest keys. A check takes the same steps with any number of keys
 (`tests/unit/authserver/test_steps.py`), so what grows is the time of single steps: reads of memory that the
 processor's caches no longer hold.
 """
@@ -35,12 +35,11 @@ In the same rounds, by processor time of the server: `uncounted` is the check wi
 traces, `counted` with metrics, as it ships; `traced` also notes spans, behind a Traefik that keeps every
 trace: at most 100 a second, of which {spans} arrived at a collector. It is compared with `uncounted`
 behind such a Traefik, whose headers cost both the same. Spans are made and sent by the supervisor, which
-also adds up what was counted; it runs on the other core here, and the last columns are its time.
+also adds up what was counted; it runs on the other core here, and is not in these figures.
 """
 TELEMETRY_COLUMNS = (
     *("keys", "uncounted / counted", "uncounted / traced"),
     *("microseconds: uncounted", "counted", "traced"),
-    *("supervisor's share of a core: counted", "traced"),
 )
 TRACING = """\
 A decision without its HTTP server, `uncounted` being one without metrics and traces; a whole request
@@ -123,8 +122,7 @@ def _telemetry(figures: Figures) -> Iterator[Part]:
     for row in figures["rows"]:
         times = (f"{row['cpu_us'][mode]:.1f}" for mode in ("uncounted", "check", "traced"))
         ratios = f"{row['counted_ratio']:.3f} | {row['traced_ratio']:.3f}"
-        told = " | ".join(share(row["supervisor"][mode]) for mode in ("check", "traced"))
-        yield f"| {row['tokens']} | {ratios} | {' | '.join(times)} | {told} |"
+        yield f"| {row['tokens']} | {ratios} | {' | '.join(times)} |"
     reached = {
         what: all(row[ratio] >= WANTED_SHARE for row in figures["rows"])
         for what, ratio in (("metrics", "counted_ratio"), ("metrics and traces", "traced_ratio"))

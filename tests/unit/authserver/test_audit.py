@@ -31,7 +31,7 @@ def note(audit: AuditLog, world: World, headers: Headers, now: Moment = MOMENT) 
     facts = world.reader.read(headers)
     decision = verify(facts, world.index, MOMENT)
     if isinstance(decision, Allowed):
-        audit.allowed(decision, facts, now)
+        audit.allowed(decision, facts, now, 1)
     else:
         audit.denied(decision.reason, facts, now)
 

@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from auth_world import PUBLIC_HOST, UPTIME, Key, World, make_key, question_for
 from privatellm.telemetry.tracing import SpanRecord, TraceIdentity
-from privatellm_authserver.asgi import VerifyApp
-from privatellm_authserver.audit import AuditLog, RateLimit
+from privatellm_authserver.asgi import Audit, VerifyApp
+from privatellm_authserver.audit import BURST_LINES, AuditLog, RateLimit
 from privatellm_authserver.metrics import Meter
 from privatellm_authserver.reports import LONGEST_REPORT, Report
 from privatellm_authserver.settings import Settings
@@ -71,6 +71,10 @@ class Check:
         scope = {"type": "http", "path": path, "method": "GET", "headers": headers}
         await self.app(scope, _receive, send)
         return statuses[0]
+
+
+async def _send(_message: MutableMapping[str, Any]) -> None:
+    return None
 
 
 async def _receive() -> MutableMapping[str, Any]:
@@ -198,6 +202,43 @@ async def test_what_is_above_the_limit_costs_no_more_than_what_is_not_kept() -> 
         await check.ask(make_key(), header())
 
     assert [line.get("trace_id") for line in lines] == [TRACE, None, None]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+async def test_a_flood_of_allowed_requests_is_cut_off_and_counted(*, traced: bool) -> None:
+    """With traces and without: the log is not called for what it does not tell, and counts it."""
+    world, clock = World(), [UPTIME]
+    log: Audit = AuditLog(lines_per_second=10)
+    audit = TracingAudit(log, SpanNotes(), RateLimit(10)) if traced else log
+    app = VerifyApp(world.reader, world.index, Meter(), audit, uptime=lambda: clock[0])
+    headers = [*question_for(world.key()), (b"traceparent", header())]
+    scope = {"type": "http", "path": "/auth/verify", "method": "GET", "headers": headers}
+    with capture_logs() as lines:
+        for _ in range(1_000):
+            await app(scope, _receive, _send)
+        flood = len(lines)
+        clock[0] += 0.11
+        await app(scope, _receive, _send)
+        await app(scope, _receive, _send)
+        clock[0] += 0.11
+        await app(scope, _receive, _send)
+
+    assert flood == BURST_LINES
+    assert [line["suppressed"] for line in lines[-3:]] == [0, 1_000 - BURST_LINES, 1]
+
+
+async def test_a_full_log_hides_no_span_and_a_full_limit_of_spans_no_line() -> None:
+    """Each is called while it has room, whatever the other one says."""
+    world, notes, clock = World(), SpanNotes(), [UPTIME]
+    audit = TracingAudit(AuditLog(lines_per_second=1e-6), notes, RateLimit(1.0, 1_000))
+    app = VerifyApp(world.reader, world.index, Meter(), audit, uptime=lambda: clock[0])
+    headers = [*question_for(world.key()), (b"traceparent", header())]
+    scope = {"type": "http", "path": "/auth/verify", "method": "GET", "headers": headers}
+    with capture_logs() as lines:
+        for _ in range(100):
+            await app(scope, _receive, _send)
+
+    assert (len(lines), len(notes.take())) == (BURST_LINES, 100)
 
 
 def test_who_wants_no_traces_runs_the_plain_application() -> None:

@@ -58,7 +58,6 @@ FIGURES: dict[str, dict[str, Any]] = {
                 "fastapi_ratio": 2.0,
                 "counted_ratio": 0.98,
                 "traced_ratio": 0.96,
-                "supervisor": {"check": 0.02, "traced": 0.03},
                 "rps": {"check": 9.0, "bare": 10.0, "fastapi": 4.0},
                 "cpu_us": {"uncounted": 27.0, "check": 27.5, "traced": 28.0},
                 "generator": {"check": 0.7, "bare": 0.94},
