@@ -49,6 +49,7 @@ FIGURES: dict[str, dict[str, Any]] = {
     "verify.json": {
         "connections": 64,
         "spans": 2000,
+        "telemetry": {"counted_ratio": 0.98, "traced_ratio": 0.96},
         "rows": [
             {
                 "tokens": count,
