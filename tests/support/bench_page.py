@@ -21,9 +21,9 @@ VERIFY = """\
 `check` is the ForwardAuth service, metrics and audit on; `bare` the same server giving the same answer
 without looking; `FastAPI` a plain FastAPI route with the same check. One process serves all of them on one
 core and is asked in short turns; another core loads, {connections} connections. Growth is the processor
-time of one check beside that with the fewest keys. A check takes the same steps with any number of keys
-(`tests/unit/authserver/test_steps.py`), so what grows is the time of single steps: reads of memory that the
-processor's caches no longer hold.
+time of one check over the bare server's, beside the same with the fewest keys. A check takes the same steps
+with any number of keys (`tests/unit/authserver/test_steps.py`), so what grows is the time of single steps:
+reads of memory that the processor's caches no longer hold.
 """
 VERIFY_COLUMNS = (
     *("keys", "check / bare", "by processor time", "growth by processor time", "check / FastAPI"),
@@ -131,8 +131,8 @@ def _telemetry(figures: Figures) -> Iterator[Part]:
         "metrics and traces": together["traced_ratio"] >= WANTED_SHARE,
     }
     yield (
-        "\nWanted: at least 0.95 with metrics and traces, all rounds together, because neither asks how many "
-        f"keys there are. {verdict(reached)}"
+        "\nWanted: at least 0.95 with metrics and traces, all rounds together, because neither asks how "
+        f"many keys there are. {verdict(reached)}"
     )
 
 
