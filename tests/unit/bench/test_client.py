@@ -34,6 +34,8 @@ class Server:
                 await reader.readuntil(b"}")
                 writer.write(self._answer)
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
 
 @asynccontextmanager
@@ -54,7 +56,13 @@ async def asking(server: Server, *, stream: bool = False) -> AsyncIterator[Taken
         client.cancel()
         await asyncio.gather(client, return_exceptions=True)
         listener.close()
-        await listener.wait_closed()
+        await everybody_else()
+
+
+async def everybody_else() -> None:
+    """Wait for the ends of connections that were accepted, which the server does not wait for."""
+    while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.gather(*others, return_exceptions=True)
 
 
 async def seen(of: Callable[[], bool]) -> None:
