@@ -139,6 +139,9 @@ async def _lived(client: KubeClient, namespace: str) -> Life:
         names = (operator.MODEL_GENERATED_TOKENS, operator.KEY_REQUESTS, operator.INSTANCE_REQUESTS)
         lag = f"{operator.REVOCATION_LAG.name}_count"
         is_whole = all(shown.get(family.name) for family in names)
+        # A worker reports once a second, and the operator asks for what was reported.
+        marks = {"llm_namespace": namespace, "llm_instance": "chat"}
+        is_whole &= seen.total(operator.KEY_REQUESTS.name, **marks) > REQUESTS
         return seen if is_whole and seen.total(lag) > before.total(lag) else None
 
     working = await eventually(counted, within=SOON, what="figures of all that happened")
