@@ -170,6 +170,11 @@ Round = dict[str, Load]
 """What the generator tells in one round, by way."""
 
 
+def median_ratio(rounds: Sequence[Round], figure: str, over: str, under: str) -> float:
+    """Return the median of the rounds' ratios of a figure, between two ways."""
+    return statistics.median(one[over][figure] / one[under][figure] for one in rounds)
+
+
 @dataclass(frozen=True)
 class Measured:
     """What was told with one number of tokens."""
@@ -184,7 +189,7 @@ class Measured:
 
     def ratio(self, figure: str, over: str, under: str) -> float:
         """Return the median of the rounds' ratios."""
-        return statistics.median(r[over][figure] / r[under][figure] for r in self.rounds)
+        return median_ratio(self.rounds, figure, over, under)
 
 
 def measure(
@@ -216,11 +221,10 @@ class Telemetry:
     def of(cls, measured: Sequence[Measured]) -> "Telemetry":
         """Put all rounds together."""
         rounds = [one for each in measured for one in each.rounds]
-
-        def ratio(over: str, under: str) -> float:
-            return statistics.median(one[over]["cpu"] / one[under]["cpu"] for one in rounds)
-
-        return cls(ratio("uncounted", "check"), ratio("untraced", "traced"))
+        return cls(
+            counted_ratio=median_ratio(rounds, "cpu", "uncounted", "check"),
+            traced_ratio=median_ratio(rounds, "cpu", "untraced", "traced"),
+        )
 
 
 def summarise(measured: Sequence[Measured]) -> list[Row]:
