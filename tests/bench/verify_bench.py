@@ -3,13 +3,15 @@
 Run ``python tests/bench/verify_bench.py --json FILE``. One core serves, another one loads; on a machine
 with one core they share it. All applications are served by one process, which every round starts afresh
 and asks in many short turns (``verify_load.py``): so neither what else the machine does nor where that
-process's memory happens to lie falls on one of them alone. A ratio is the median of the rounds' ratios.
-Beside requests per second, which other load on the machine and a generator at its limit distort, stands the
-server's own processor time per request, which they distort less.
+process's memory happens to lie falls on one of them alone. A ratio is the median over the turns of all
+rounds, each compared with its neighbour. Beside requests per second, which other load on the machine and a
+generator at its limit distort, stands the server's own processor time per request, reports to its
+supervisor included, which they distort less.
 
 * ``check``: the authserver's application on its own server, below its own supervisor, which takes the
   reports in; metrics on, audit lines limited as by default;
 * ``uncounted``: the same without metrics;
+* ``twin``: one more of that; by how much the two differ is what chance alone does to a ratio;
 * ``traced``: ``check`` with notes for traces, of which the supervisor sends spans to a collector, behind a
   Traefik that keeps every trace; it is compared with ``uncounted`` behind such a Traefik, whose headers
   cost both the same;
@@ -26,12 +28,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from operator import truediv
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, Literal, NamedTuple, TextIO
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 
-from verify_load import TRACED
+from verify_load import TRACED, Load
 
 from bench_machine import described
 from telemetry_collector import Collector, grpc_collector
@@ -55,6 +58,7 @@ class Way(NamedTuple):
 WAYS = {
     "bare": Way("bare"),
     "uncounted": Way("uncounted"),
+    "twin": Way("twin"),
     "check": Way("check"),
     "untraced": Way("uncounted", traced=True),
     "traced": Way("traced", traced=True),
@@ -64,9 +68,8 @@ WANTED_RATIO = 0.85
 WANTED_TELEMETRY_RATIO = 0.95
 WANTED_P99_MS = 4.0
 
-
-Load = dict[str, float]
-"""What the generator tells of one server in one round."""
+Round = dict[str, Load]
+"""What the generator tells in one round, by way."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +79,14 @@ class Running:
     Attributes:
         tokens: How many keys it knows.
         pid: Its own id.
+        orders: The port where it is told to report.
         ports: Where it serves each application.
         peak_mb: Memory that it has taken so far at most.
     """
 
     tokens: int
     pid: int
+    orders: int
     ports: dict[str, int]
     peak_mb: int
 
@@ -92,6 +97,7 @@ class Row:
 
     Attributes:
         tokens: How many.
+        noise_ratio: ``twin`` beside ``uncounted``, by processor time: 1 but for chance.
         ratio: Requests a second of ``check`` beside ``bare``.
         cpu_ratio: The same by processor time.
         growth: Processor time of ``check`` over that of ``bare``, beside the same with the fewest tokens.
@@ -106,6 +112,7 @@ class Row:
     """
 
     tokens: int
+    noise_ratio: float
     ratio: float
     cpu_ratio: float
     growth: float
@@ -129,7 +136,8 @@ def cores() -> tuple[int, int]:
 def serving(tokens: int, collector: Collector) -> Iterator[Running]:
     """Run the process with all servers."""
     own, others = cores()
-    options = [f"--tokens={tokens}", f"--core={own}", f"--own-core={others}"]
+    cores_of = [f"--core={own}", f"--own-core={others}"]
+    options = [f"--tokens={tokens}", f"--share={1 / len(WAYS)}", *cores_of]
     command = [sys.executable, str(HERE / "verify_supervisor.py"), *options]
     environment = os.environ | collector.environment
     process = subprocess.Popen(
@@ -138,41 +146,33 @@ def serving(tokens: int, collector: Collector) -> Iterator[Running]:
     try:
         assert process.stdout is not None
         hello = json.loads(process.stdout.readline())
-        yield Running(tokens, hello["pid"], hello["ports"], hello["peakMB"])
+        yield Running(tokens, hello["pid"], hello["orders"], hello["ports"], hello["peakMB"])
     finally:
         process.kill()
         process.wait()
 
 
-def load(target: Running, connections: int, seconds: float) -> "Round":
+def load(target: Running, connections: int, turns: int) -> Round:
     """Load every server for a while, in turns."""
     ways = [
-        f"{name}={target.ports[way.application]}{TRACED if way.traced else ''}"
+        f"{name}={way.application}={target.ports[way.application]}{TRACED if way.traced else ''}"
         for name, way in WAYS.items()
     ]
     options = {
         "server": target.pid,
+        "orders": target.orders,
         "tokens": target.tokens,
         "core": cores()[1],
         "connections": connections,
-        "seconds": seconds,
+        "turns": turns,
     }
     arguments = [f"--{name}={value}" for name, value in options.items()]
     command = [sys.executable, str(HERE / "verify_load.py"), *arguments, *ways]
     told: Round = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     for name, figures in told.items():
         if figures["errors"]:
-            raise SystemExit(f"{name} gave {figures['errors']:.0f} wrong answers.")
+            raise SystemExit(f"{name} gave {figures['errors']} wrong answers.")
     return told
-
-
-Round = dict[str, Load]
-"""What the generator tells in one round, by way."""
-
-
-def median_ratio(rounds: Sequence[Round], figure: str, over: str, under: str) -> float:
-    """Return the median of the rounds' ratios of a figure, between two ways."""
-    return statistics.median(one[over][figure] / one[under][figure] for one in rounds)
 
 
 @dataclass(frozen=True)
@@ -183,56 +183,43 @@ class Measured:
     rounds: list[Round]
     memory_mb: int
 
-    def median(self, figure: str) -> dict[str, float]:
-        """Return the median of a figure by way."""
-        return {way: statistics.median(r[way][figure] for r in self.rounds) for way in WAYS}
+    def turns(self, figure: Literal["rps", "cpu"], way: str) -> list[float]:
+        """Return a figure of every turn of a way."""
+        return [value for one in self.rounds for value in one[way][figure]]
 
-    def ratio(self, figure: str, over: str, under: str) -> float:
-        """Return the median of the rounds' ratios."""
-        return median_ratio(self.rounds, figure, over, under)
+    def ratio(self, figure: Literal["rps", "cpu"], over: str, under: str) -> float:
+        """Return the median of the turns' ratios between two ways."""
+        return statistics.median(map(truediv, self.turns(figure, over), self.turns(figure, under)))
+
+    def medians(self, figure: Literal["rps", "cpu"]) -> dict[str, float]:
+        """Return the median of a figure by way."""
+        return {way: statistics.median(self.turns(figure, way)) for way in WAYS}
+
+    def over_rounds(self, figure: Literal["p99", "generator"]) -> dict[str, float]:
+        """Return the median of a figure that a whole round has, by way."""
+        return {way: statistics.median(one[way][figure] for one in self.rounds) for way in WAYS}
 
 
 def measure(
-    tokens: int, rounds: int, connections: int, seconds: float, collector: Collector
+    tokens: int, rounds: int, connections: int, turns: int, collector: Collector
 ) -> Measured:
     """Measure all servers with one number of tokens, in turns."""
     sys.stderr.write(f"measuring with {tokens} tokens\n")
     told, memory = [], 0
     for _ in range(rounds):
         with serving(tokens, collector) as process:
-            told.append(load(process, connections, seconds))
+            told.append(load(process, connections, turns))
             memory = max(memory, process.peak_mb)
     return Measured(tokens, told, memory)
 
 
-@dataclass(frozen=True)
-class Telemetry:
-    """What metrics and traces cost, whatever the number of keys: medians over all rounds.
-
-    Attributes:
-        counted_ratio: ``check`` beside ``uncounted``, by processor time.
-        traced_ratio: ``traced`` beside ``uncounted`` with the same headers, by processor time.
-    """
-
-    counted_ratio: float
-    traced_ratio: float
-
-    @classmethod
-    def of(cls, measured: Sequence[Measured]) -> "Telemetry":
-        """Put all rounds together."""
-        rounds = [one for each in measured for one in each.rounds]
-        return cls(
-            counted_ratio=median_ratio(rounds, "cpu", "uncounted", "check"),
-            traced_ratio=median_ratio(rounds, "cpu", "untraced", "traced"),
-        )
-
-
 def summarise(measured: Sequence[Measured]) -> list[Row]:
-    """Reduce rounds to medians; growth counts from the first number of tokens."""
+    """Reduce turns to medians; growth counts from the first number of tokens."""
     first = measured[0].ratio("cpu", "bare", "check")
     return [
         Row(
             tokens=one.tokens,
+            noise_ratio=one.ratio("cpu", "uncounted", "twin"),
             ratio=one.ratio("rps", "check", "bare"),
             cpu_ratio=one.ratio("cpu", "bare", "check"),
             # Beside the bare server, because the machine is not as fast in one minute as in the next.
@@ -240,20 +227,20 @@ def summarise(measured: Sequence[Measured]) -> list[Row]:
             fastapi_ratio=one.ratio("rps", "check", "fastapi"),
             counted_ratio=one.ratio("cpu", "uncounted", "check"),
             traced_ratio=one.ratio("cpu", "untraced", "traced"),
-            rps=one.median("rps"),
-            cpu_us=one.median("cpu"),
-            p99_ms=one.median("p99"),
-            generator=one.median("generator"),
+            rps=one.medians("rps"),
+            cpu_us=one.medians("cpu"),
+            p99_ms=one.over_rounds("p99"),
+            generator=one.over_rounds("generator"),
             memory_mb=one.memory_mb,
         )
         for one in measured
     ]
 
 
-def write_table(rows: list[Row], telemetry: Telemetry, out: TextIO) -> None:
+def write_table(rows: list[Row], out: TextIO) -> None:
     """Write the ratios first, then what they were made of."""
     out.write(
-        "\n  tokens | check/bare  by CPU time  growth  check/FastAPI  metrics  and traces |"
+        "\n  tokens | check/bare  by CPU time  growth  check/FastAPI  metrics  and traces  chance |"
         " requests/s: check  bare  FastAPI | p99 ms: check  bare  FastAPI | generator: check  bare |"
         " memory MB\n"
     )
@@ -261,29 +248,25 @@ def write_table(rows: list[Row], telemetry: Telemetry, out: TextIO) -> None:
         rps, p99, generator = row.rps, row.p99_ms, row.generator
         out.write(
             f"{row.tokens:8d} | {row.ratio:10.2f}  {row.cpu_ratio:11.2f}  {row.growth:6.2f} "
-            f" {row.fastapi_ratio:13.2f}  {row.counted_ratio:7.3f}  {row.traced_ratio:10.3f} |"
+            f" {row.fastapi_ratio:13.2f}  {row.counted_ratio:7.3f}  {row.traced_ratio:10.3f} "
+            f" {row.noise_ratio:6.3f} |"
             f" {rps['check']:17.0f} {rps['bare']:5.0f} {rps['fastapi']:8.0f} |"
             f" {p99['check']:13.1f} {p99['bare']:5.1f} {p99['fastapi']:8.1f} |"
             f" {generator['check']:16.2f} {generator['bare']:5.2f} | {row.memory_mb:9d}\n"
         )
     out.write(
-        f"\nAll rounds together: with metrics {telemetry.counted_ratio:.3f} of without, with metrics and "
-        f"traces {telemetry.traced_ratio:.3f}."
         f"\nWanted: check/bare at least {WANTED_RATIO}, with metrics and traces at least "
         f"{WANTED_TELEMETRY_RATIO} of without, p99 under {WANTED_P99_MS:g} ms at 64 connections "
         "and 10 000 tokens, memory under 200 MB at 100 000 tokens.\n"
     )
 
 
-def report(
-    rows: list[Row], telemetry: Telemetry, options: argparse.Namespace, spans: int
-) -> dict[str, Any]:
+def report(rows: list[Row], options: argparse.Namespace, spans: int) -> dict[str, Any]:
     """Return everything as plain data."""
     return {
         **described(),
         "connections": options.connections,
         "spans": spans,
-        "telemetry": asdict(telemetry),
         "rows": [asdict(row) for row in rows],
     }
 
@@ -294,22 +277,19 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--tokens", type=int, nargs="+", default=list(COUNTS))
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each way in a round")
+    parser.add_argument("--turns", type=int, default=60, help="of each way in a round")
     parser.add_argument("--connections", type=int, default=64)
     options = parser.parse_args()
-    load_of = (options.rounds, options.connections, options.seconds)
+    load_of = (options.rounds, options.connections, options.turns)
     with grpc_collector() as collector:
-        measured = [measure(count, *load_of, collector) for count in options.tokens]
-    rows, telemetry = summarise(measured), Telemetry.of(measured)
+        rows = summarise([measure(count, *load_of, collector) for count in options.tokens])
     spans = len(collector.spans)
     if not spans:
         raise SystemExit("No span arrived, so what traces cost was not measured.")
-    write_table(rows, telemetry, sys.stdout)
+    write_table(rows, sys.stdout)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(
-            json.dumps(report(rows, telemetry, options, spans), indent=2) + "\n"
-        )
+        options.json.write_text(json.dumps(report(rows, options, spans), indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """A load generator for ``verify_bench.py``: closed loop, keep-alive, as little Python as possible.
 
-It asks several servers of one process in turns of a fraction of a second, one at a time, many times over:
-a machine that is faster in one second than in the next is so for all of them. Each connection has one
-request in flight, and a turn ends when every request was answered. Requests are made before the clock
-starts and look like Traefik's, each with a token of its own, so that look-ups do not hit one warm entry;
+It asks several servers of one process in turns of a twentieth of a second, one at a time, many times over
+and every time in another order: a machine that is faster in one second than in the next is so for all of
+them. Each connection has one request in flight, and a turn ends when every request was answered and the
+server has reported what it counted. Requests are made before the clock starts and look like Traefik's, each
+with a token of its own, so that look-ups do not hit one warm entry;
 those of a way with ``+traced`` look like those of a Traefik that keeps every trace. One line of JSON on
-stdout gives for each way requests per second, latency percentiles, the server's processor time for a
-request, and the share of a core that this program used itself: near one, it may be what is measured. Any
-answer but 200 is an error.
+stdout gives for each way, turn by turn, requests per second and the server's processor time for a request;
+of all turns latency percentiles and the share of a core that this program used itself: near one, it may be
+what is measured. Any answer but 200 is an error.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypedDict
 
 import uvloop
 from typing_extensions import override
@@ -32,6 +34,7 @@ from bench_machine import running_seconds
 from privatellm.names import slug_of
 
 PREPARED = 20_000
+TURN_SECONDS = 0.05
 TRACED = "+traced"
 OK = b"HTTP/1.1 200 "
 END = b"\r\n\r\n"
@@ -80,24 +83,69 @@ def requests(count: int, *, traced: bool) -> list[bytes]:
     return list(map(bytes, chosen))
 
 
+class Load(TypedDict):
+    """What is told of one way.
+
+    Attributes:
+        rps: Requests a second, by turn.
+        cpu: Microseconds of the server's processor time for a request, by turn.
+        p50: Median of the latency in milliseconds.
+        p99: Its 99th percentile.
+        generator: Share of a core that this program used.
+        errors: Answers that were not 200.
+    """
+
+    rps: list[float]
+    cpu: list[float]
+    p50: float
+    p99: float
+    generator: float
+    errors: int
+
+
+class Server:
+    """The process that serves, as seen from here."""
+
+    def __init__(
+        self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._pid = pid
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def connect(cls, pid: int, port: int) -> "Server":
+        """Open the connection for orders."""
+        return cls(pid, *await asyncio.open_connection("127.0.0.1", port))
+
+    def spent(self) -> float:
+        """Return the processor time that it has used, in seconds."""
+        return running_seconds(self._pid)
+
+    async def report(self, application: str) -> None:
+        """Let an application report what it counted."""
+        self._writer.write(f"{application}\n".encode())
+        await self._reader.readline()
+
+
 class Lane:
     """The connections of one way of asking, and what was noted of it.
 
     Attributes:
         supply: Its requests.
         latencies: In seconds.
-        elapsed: Seconds of its turns.
-        spent: The server's processor time in these, in seconds.
-        own: This program's.
         errors: Answers that were not 200.
     """
 
-    def __init__(self, supply: Iterator[bytes]) -> None:
+    def __init__(self, application: str, supply: Iterator[bytes]) -> None:
         self.supply = supply
         self.latencies: list[float] = []
-        self.elapsed = self.spent = self.own = 0.0
         self.errors = 0
         self.is_open = False
+        self._application = application
+        self._rps: list[float] = []
+        self._cpu: list[float] = []
+        self._elapsed = self._own = 0.0
         self._connections: list[Connection] = []
         self._busy = 0
         self._rested = asyncio.Event()
@@ -110,19 +158,26 @@ class Lane:
             for _ in range(connections)
         ]
 
-    async def turn(self, seconds: float, server: int) -> None:
+    async def turn(self, server: Server) -> None:
         """Ask for a while, and note it."""
-        own, spent, began = time.process_time(), running_seconds(server), time.perf_counter()
+        own, spent, began = time.process_time(), server.spent(), time.perf_counter()
+        before = len(self.latencies)
+        await self._ask()
+        elapsed, answers = time.perf_counter() - began, len(self.latencies) - before
+        await server.report(self._application)
+        self._rps.append(answers / elapsed)
+        self._cpu.append((server.spent() - spent) / answers * 1e6)
+        self._elapsed += elapsed
+        self._own += time.process_time() - own
+
+    async def _ask(self) -> None:
         self.is_open, self._busy = True, len(self._connections)
         self._rested.clear()
         for connection in self._connections:
             connection.send()
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(TURN_SECONDS)
         self.is_open = False
         await self._rested.wait()
-        self.elapsed += time.perf_counter() - began
-        self.spent += running_seconds(server) - spent
-        self.own += time.process_time() - own
 
     def rest(self) -> None:
         """Note that one connection has its last answer of this turn."""
@@ -132,18 +187,19 @@ class Lane:
 
     def forget(self) -> None:
         """Begin anew: what was noted so far was to warm up."""
-        self.latencies.clear()
-        self.elapsed = self.spent = self.own = 0.0
+        for noted in (self.latencies, self._rps, self._cpu):
+            noted.clear()
+        self._elapsed = self._own = 0.0
 
-    def figures(self) -> dict[str, float]:
+    def told(self) -> Load:
         """Return what was noted."""
         taken = sorted(self.latencies)
         return {
-            "rps": len(taken) / self.elapsed,
-            "cpu": self.spent / len(taken) * 1e6,
+            "rps": self._rps,
+            "cpu": self._cpu,
             "p50": taken[len(taken) // 2] * 1000,
             "p99": taken[len(taken) * 99 // 100] * 1000,
-            "generator": self.own / self.elapsed,
+            "generator": self._own / self._elapsed,
             "errors": self.errors,
         }
 
@@ -178,36 +234,39 @@ class Connection(asyncio.Protocol):
         self._transport.write(next(self._lane.supply))
 
 
-async def run(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """Load the servers and return figures by way."""
+async def run(arguments: argparse.Namespace) -> dict[str, Load]:
+    """Load the servers and return what is told, by way."""
     plain, traced = (requests(arguments.tokens, traced=traced) for traced in (False, True))
     lanes: dict[str, Lane] = {}
     for way in arguments.ways:
-        name, _, port = way.partition("=")
-        lane = Lane(itertools.cycle(traced if port.endswith(TRACED) else plain))
+        name, application, port = way.split("=")
+        supply = traced if port.endswith(TRACED) else plain
+        lanes[name] = lane = Lane(application, itertools.cycle(supply))
         await lane.connect(int(port.removesuffix(TRACED)), arguments.connections)
-        lanes[name] = lane
-    slice_seconds = arguments.seconds / arguments.turns
-    for turn in range(-1, arguments.turns):
-        for lane in lanes.values():
-            await lane.turn(slice_seconds, arguments.server)
-            if turn < 0:
-                lane.forget()
-    return {name: lane.figures() for name, lane in lanes.items()}
+    server = await Server.connect(arguments.server, arguments.orders)
+    for lane in lanes.values():
+        await lane.turn(server)
+        lane.forget()
+    order, chance = list(lanes.values()), random.Random(0)  # noqa: S311 - repeatable, not secret
+    for _ in range(arguments.turns):
+        chance.shuffle(order)
+        for lane in order:
+            await lane.turn(server)
+    return {name: lane.told() for name, lane in lanes.items()}
 
 
 def main() -> None:
     """Load servers from one core."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("ways", nargs="+", metavar=f"NAME=PORT[{TRACED}]", help="whom to ask, how")
+    parser.add_argument(
+        "ways", nargs="+", metavar=f"NAME=APPLICATION=PORT[{TRACED}]", help="whom to ask, how"
+    )
     parser.add_argument("--server", type=int, required=True, help="the servers' process id")
+    parser.add_argument("--orders", type=int, required=True, help="the port where it takes orders")
     parser.add_argument("--tokens", type=int, required=True)
     parser.add_argument("--core", type=int, required=True)
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument(
-        "--seconds", type=float, default=2.0, help="of each way, all turns together"
-    )
-    parser.add_argument("--turns", type=int, default=10)
+    parser.add_argument("--turns", type=int, required=True, help="of each way")
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {arguments.core})

@@ -19,7 +19,7 @@ BENCHES = ROOT / "tests/bench"
 DEADLINE_SECONDS = 600.0
 
 SMALLEST = {
-    "verify": "--tokens 10 20 --rounds 1 --seconds 0.5 --connections 4",
+    "verify": "--tokens 10 20 --rounds 1 --turns 5 --connections 4",
     "revocation": "--keys 20 --requests 5",
     "tracing": "--rounds 1 --requests 100",
     "near_miss": "--rounds 50",

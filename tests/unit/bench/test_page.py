@@ -49,10 +49,10 @@ FIGURES: dict[str, dict[str, Any]] = {
     "verify.json": {
         "connections": 64,
         "spans": 2000,
-        "telemetry": {"counted_ratio": 0.98, "traced_ratio": 0.96},
         "rows": [
             {
                 "tokens": count,
+                "noise_ratio": 1.002,
                 "ratio": 0.9,
                 "cpu_ratio": 0.9,
                 "growth": 1.0,
@@ -196,10 +196,12 @@ def test_what_is_missed_is_said_beside_what_is_wanted() -> None:
     assert "Missed" not in page(figures)[0]
 
     figures["verify.json"]["rows"][-1]["ratio"] = 0.7
+    figures["verify.json"]["rows"][-1]["traced_ratio"] = 0.94
     figures["growth.json"]["sizes"][-1]["cpu_ms"] *= 1.5
     text, _ = page(figures)
 
     assert "**Missed: the ratio" in text
+    assert "**Missed: metrics and traces.**" in text
     assert "**Missed: growth.**" in text
 
 
