@@ -66,6 +66,8 @@ class VerifyApp:
         self._read = reader.read
         self._index = index
         self._meter = meter
+        self._used = meter.used
+        self._is_timed = meter.is_timed
         self._audit = audit
         self._wall = wall
         self._uptime = uptime
@@ -80,7 +82,9 @@ class VerifyApp:
         facts = self._read(scope["headers"])
         decision = verify(facts, self._index, now)
         if isinstance(decision, Allowed):
-            self._meter.allowed(decision.key_id, now)
+            self._used(decision.key_id)
+            if self._is_timed():
+                self._meter.timed(now)
             # A comparison in place of two calls, for nearly all requests of a busy edge.
             if now.uptime >= self._audit.closed_until:
                 self._audit.allowed(decision, facts, now, self._meter.allowed_count)

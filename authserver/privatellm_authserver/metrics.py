@@ -6,9 +6,9 @@ workers' numbers and hands them to prometheus-client when it is asked, through :
 """
 
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import cycle, islice
 from typing import Final, Protocol
 
 from prometheus_client.core import Metric
@@ -30,38 +30,56 @@ DURATION_BUCKETS: Final = families.DECISION_SECONDS.buckets
 TIMED_EVERY: Final = 8
 """One decision in so many is timed: reading a clock costs a tenth of what it would measure."""
 
+MOST_UNSORTED: Final = 50_000
+"""Uses that wait to be added up at most: a worker whose reports are stuck must not grow without end."""
+
 
 class Meter:
-    """What one worker counts."""
+    """What one worker counts.
+
+    What is wanted of every allowed request is one call to a method of a list and one to an iterator's.
+    They are quick by themselves, and even more so in a server, where everything else has passed through
+    the processor's caches since the last request: the end of a list is one place, a count by key as many
+    as there are keys. Uses are added up by key when they are told.
+
+    Attributes:
+        used: Notes the id of a key that let a request in, which counts the request.
+        is_timed: Says whether this allowed request is one of those whose decision is timed.
+    """
 
     def __init__(self, uptime: Uptime = clocks.uptime) -> None:
         self._uptime = uptime
-        self.allowed_count = 0
-        self.denied_counts = dict.fromkeys(Reason, 0)
+        self._unsorted: list[bytes] = []
+        self.used: Callable[[bytes], None] = self._unsorted.append
+        self.is_timed: Callable[[], bool] = cycle([True] + [False] * (TIMED_EVERY - 1)).__next__
+        self._sorted_count = 0
+        self._denied_counts = dict.fromkeys(Reason, 0)
         self._durations = [0] * (len(DURATION_BUCKETS) + 1)
         self._duration_sum = 0.0
-        self._uses: defaultdict[bytes, int] = defaultdict(int)
+        self._uses: Counter[bytes] = Counter()
 
-    def allowed(self, key_id: bytes, began: Moment) -> None:
-        """Count an allowed request whose decision began at a moment."""
-        self.allowed_count += 1
-        self._uses[key_id] += 1
-        if self.allowed_count % TIMED_EVERY == 0:
-            self._took(self._uptime() - began.uptime)
+    @property
+    def allowed_count(self) -> int:
+        """How many requests were let in."""
+        return self._sorted_count + len(self._unsorted)
+
+    def timed(self, began: Moment) -> None:
+        """Note that a decision took from a moment until now."""
+        seconds = self._uptime() - began.uptime
+        self._durations[bisect_left(DURATION_BUCKETS, seconds)] += 1
+        self._duration_sum += seconds
+        if len(self._unsorted) >= MOST_UNSORTED:
+            self._add_up()
 
     def denied(self, reason: Reason, began: Moment) -> None:
         """Count a denied request whose decision began at a moment."""
-        self.denied_counts[reason] += 1
-        if self.denied_counts[reason] % TIMED_EVERY == 0:
-            self._took(self._uptime() - began.uptime)
-
-    def _took(self, seconds: float) -> None:
-        self._durations[bisect_left(DURATION_BUCKETS, seconds)] += 1
-        self._duration_sum += seconds
+        self._denied_counts[reason] += 1
+        if self._denied_counts[reason] % TIMED_EVERY == 1:
+            self.timed(began)
 
     def totals(self) -> Totals:
         """Return the counters."""
-        denied = {reason.value: count for reason, count in self.denied_counts.items()}
+        denied = {reason.value: count for reason, count in self._denied_counts.items()}
         return Totals(
             decisions={ALLOWED_LABEL: self.allowed_count} | denied,
             durations=tuple(self._durations),
@@ -70,9 +88,15 @@ class Meter:
 
     def take_uses(self) -> dict[str, int]:
         """Return how often each key was used since the last call, the longest known first."""
+        self._add_up()
         uses = self._uses
         batch = list(islice(uses, KEYS_PER_REPORT))
         return {key_id.decode(): uses.pop(key_id) for key_id in batch}
+
+    def _add_up(self) -> None:
+        self._sorted_count = self.allowed_count
+        self._uses.update(self._unsorted)
+        self._unsorted.clear()
 
 
 class WorkerView(Protocol):

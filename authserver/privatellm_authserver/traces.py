@@ -17,13 +17,13 @@ above the limit nothing.
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, NamedTuple
 
 import structlog
 
-from privatellm.telemetry.tracing import SpanRecord, SpanSink, parse_traceparent
+from privatellm.telemetry.tracing import SpanRecord, SpanSink, TraceIdentity, parse_traceparent
 from privatellm_authserver import clocks
 from privatellm_authserver.asgi import Audit
 from privatellm_authserver.audit import RateLimit
@@ -59,26 +59,50 @@ class SpanNotes:
         """
         self._uptime = uptime
         self._wall_ns = wall_ns
-        self._waiting: deque[DecisionSpan] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[_Note] = deque(maxlen=MOST_WAITING)
 
-    def note(self, traceparent: bytes, began: Moment, decision: str, *opened: str) -> None:
+    def note(
+        self, traceparent: bytes, began: Moment, decision: str, opened: Allowed | None = None
+    ) -> None:
         """Note a decision that ends now.
 
         Args:
             traceparent: The header of its request.
             began: When it began.
             decision: As metrics label it.
-            opened: Key id, slug and namespace, where it opened something.
+            opened: What it opened, if it did.
         """
-        ended = self._wall_ns()
-        started = ended - int((self._uptime() - began.uptime) * _NANOSECONDS)
-        self._waiting.append(DecisionSpan(traceparent.decode(), started, ended, decision, *opened))
+        seconds, ended = self._uptime() - began.uptime, self._wall_ns()
+        self._waiting.append(_Note(traceparent, seconds, ended, decision, opened))
 
     def take(self) -> tuple[DecisionSpan, ...]:
         """Return what was noted since the last call."""
-        taken = tuple(self._waiting)
+        taken = tuple(map(_span_of, self._waiting))
         self._waiting.clear()
         return taken
+
+
+class _Note(NamedTuple):
+    """A decision, as it is at hand when it is made; nothing is decoded before it is told."""
+
+    traceparent: bytes
+    seconds: float
+    ended: int
+    decision: str
+    opened: Allowed | None
+
+
+def _span_of(note: _Note) -> DecisionSpan:
+    traceparent, seconds, ended, decision, opened = note
+    began = ended - int(seconds * _NANOSECONDS)
+    span = DecisionSpan(traceparent.decode(), began, ended, decision)
+    if opened is None:
+        return span
+    return span._replace(
+        key_id=opened.key_id.decode(),
+        slug=opened.instance.slug.decode(),
+        namespace=opened.instance.namespace,
+    )
 
 
 class TracingAudit:
@@ -104,37 +128,35 @@ class TracingAudit:
     def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment, number: int) -> None:
         """Note that a request was let in."""
         # Most requests are neither of a kept trace nor to be told in the log.
-        if now.uptime < self._limit.opens_at or facts.traceparent[-1:] not in _KEPT:
-            if now.uptime < self._audit.closed_until:
-                return
-            self._audit.allowed(allowed, facts, now, number)
-        else:
-            instance = allowed.instance
-            opened = (allowed.key_id.decode(), instance.slug.decode(), instance.namespace)
-            with self._noted(facts, now, ALLOWED_LABEL, *opened):
+        is_kept = now.uptime >= self._limit.opens_at and facts.traceparent[-1:] in _KEPT
+        trace = self._noted(facts, now, ALLOWED_LABEL, allowed) if is_kept else None
+        if now.uptime >= self._audit.closed_until:
+            with _lines_of(trace):
                 self._audit.allowed(allowed, facts, now, number)
         self.closed_until = min(self._audit.closed_until, self._limit.opens_at)
 
     def denied(self, reason: Reason, facts: RequestFacts, now: Moment) -> None:
         """Note that a request was turned away."""
-        if now.uptime < self._limit.opens_at or facts.traceparent[-1:] not in _KEPT:
-            self._audit.denied(reason, facts, now)
-            return
-        with self._noted(facts, now, reason.value):
+        is_kept = now.uptime >= self._limit.opens_at and facts.traceparent[-1:] in _KEPT
+        trace = self._noted(facts, now, reason.value) if is_kept else None
+        with _lines_of(trace):
             self._audit.denied(reason, facts, now)
 
-    @contextmanager
     def _noted(
-        self, facts: RequestFacts, began: Moment, decision: str, *opened: str
-    ) -> Iterator[None]:
-        """Note a decision of a trace; lines of the block carry the id of the trace."""
+        self, facts: RequestFacts, began: Moment, decision: str, opened: Allowed | None = None
+    ) -> TraceIdentity | None:
+        """Note a decision for the span that asked, and return which that is."""
         parent = parse_traceparent(facts.traceparent)
-        if parent is None or not self._limit.admits(began.uptime):
-            yield
-            return
-        self._notes.note(facts.traceparent, began, decision, *opened)
-        with structlog.contextvars.bound_contextvars(trace_id=parent.trace_hex):
-            yield
+        if parent is not None and self._limit.admits(began.uptime):
+            self._notes.note(facts.traceparent, began, decision, opened)
+        return parent
+
+
+def _lines_of(trace: TraceIdentity | None) -> AbstractContextManager[object]:
+    """Return a block whose lines carry the id of a trace, where there is one."""
+    if trace is None:
+        return nullcontext()
+    return structlog.contextvars.bound_contextvars(trace_id=trace.trace_hex)
 
 
 def write_spans(spans: Iterable[DecisionSpan], sink: SpanSink) -> None:

@@ -5,7 +5,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from privatellm_authserver.clocks import Moment
 from privatellm_authserver.decision import Reason
 from privatellm_authserver.fleet import Fleet
-from privatellm_authserver.metrics import DURATION_BUCKETS, TIMED_EVERY, FleetCollector, Meter
+from privatellm_authserver.metrics import (
+    DURATION_BUCKETS,
+    MOST_UNSORTED,
+    TIMED_EVERY,
+    FleetCollector,
+    Meter,
+)
 from privatellm_authserver.reports import KEYS_PER_REPORT, LONGEST_REPORT, Report, Totals, total
 
 BEGAN = Moment(wall=1.0, uptime=16.0)
@@ -20,26 +26,31 @@ def scrape(fleet: Fleet, uptime: float = 100.0) -> dict[str, float]:
 
 
 def test_a_meter_counts_decisions_by_outcome() -> None:
-    """Every one of them."""
+    """Every one of them, told or not."""
     meter = Meter()
-    meter.allowed(b"key", BEGAN)
+    meter.used(b"key")
+    meter.take_uses()
+    meter.used(b"key")
     meter.denied(Reason.WRONG_INSTANCE, BEGAN)
 
     decisions = meter.totals().decisions
 
-    assert decisions["allowed"] == decisions["wrong_instance"] == 1
-    assert sum(decisions.values()) == 2
+    assert decisions["allowed"] == meter.allowed_count == 2
+    assert decisions["wrong_instance"] == 1
+    assert sum(decisions.values()) == 3
 
 
 def test_a_meter_times_one_decision_in_eight() -> None:
-    """In buckets whose bounds are inclusive, as Prometheus has them."""
+    """The first one of each kind, and in buckets whose bounds are inclusive, as Prometheus has them."""
     meter = Meter(lambda: BEGAN.uptime + 2.0**-10)
+    turns = [meter.is_timed() for _ in range(3 * TIMED_EVERY)]
+    meter.timed(BEGAN)
     for _ in range(TIMED_EVERY):
-        meter.allowed(b"key", BEGAN)
         meter.denied(Reason.WRONG_INSTANCE, BEGAN)
 
     totals = meter.totals()
 
+    assert turns == [True, *[False] * (TIMED_EVERY - 1)] * 3
     assert sum(totals.durations) == totals.durations[DURATION_BUCKETS.index(0.001)] == 2
     assert totals.duration_sum == 2 * 2.0**-10
 
@@ -48,7 +59,7 @@ def test_a_meter_hands_out_the_uses_of_each_key_once() -> None:
     """Only what is new goes into a report, the longest known first and not too much at once."""
     meter = Meter()
     for number in (*range(KEYS_PER_REPORT + 1), 0):
-        meter.allowed(b"%012d" % number, BEGAN)
+        meter.used(b"%012d" % number)
 
     first, second, third = (meter.take_uses() for _ in range(3))
 
@@ -56,6 +67,22 @@ def test_a_meter_hands_out_the_uses_of_each_key_once() -> None:
     assert first[f"{0:012d}"] == 2
     assert second == {f"{KEYS_PER_REPORT:012d}": 1}
     assert third == {}
+
+
+def test_uses_that_nobody_takes_do_not_grow_without_end() -> None:
+    """A worker whose reports are stuck goes on answering, and holds a number for each key."""
+    meter = Meter()
+    uses = 3 * MOST_UNSORTED
+    held = 0
+    for number in range(uses):
+        meter.used(b"key %d" % (number % 7))
+        if meter.is_timed():
+            meter.timed(BEGAN)
+        held = max(held, len(meter._unsorted))
+
+    assert held <= MOST_UNSORTED + TIMED_EVERY
+    assert meter.allowed_count == uses
+    assert sum(meter.take_uses().values()) == uses
 
 
 def test_the_fullest_report_is_a_line_of_bounded_length() -> None:
@@ -97,7 +124,8 @@ def test_all_workers_are_shown_together() -> None:
     fleet = Fleet(3)
     meter = Meter(lambda: BEGAN.uptime + 0.000_003)
     for _ in range(TIMED_EVERY):
-        meter.allowed(b"key", BEGAN)
+        meter.used(b"key")
+    meter.timed(BEGAN)
     fleet.workers[0].take(
         Report(confirmed_at=90.0, tokens=7, rejected=2, seconds_ahead=-6.5, totals=meter.totals())
     )
