@@ -13,8 +13,6 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import structlog
 import uvloop
@@ -22,7 +20,7 @@ import uvloop
 from privatellm.backend_keys import PlatformKey
 from privatellm.errors import InvalidInputError, PrivateLLMError
 from privatellm.telemetry.logs import configure_logging
-from privatellm.telemetry.tracing import CountingSink, open_sink
+from privatellm.telemetry.tracing import CountingSink, spans_of
 from privatellm_authserver.admin import create_admin_app
 from privatellm_authserver.fleet import Fleet
 from privatellm_authserver.serving import listen, make_server
@@ -92,17 +90,6 @@ async def serve(
     log.info("stopped")
 
 
-@contextmanager
-def _spans() -> Iterator[CountingSink | None]:
-    """Open where spans go, if anybody wants them; send what waits at the end."""
-    spans = open_sink("private-llm-authserver", os.environ)
-    try:
-        yield spans
-    finally:
-        if spans is not None:
-            spans.close()
-
-
 def main() -> None:
     """Run ``privatellm-authserver``."""
     argparse.ArgumentParser(
@@ -114,7 +101,7 @@ def main() -> None:
         configure_logging(settings.log_format, settings.log_level)
         PlatformKey.read(settings.platform_key_file)
         with (
-            _spans() as spans,
+            spans_of("private-llm-authserver", os.environ) as spans,
             listen(settings.bind_host, settings.verify_port) as verify,
             listen(settings.bind_host, settings.admin_port) as admin,
         ):

@@ -12,7 +12,7 @@ from privatellm.errors import InvalidInputError, PrivateLLMError
 from privatellm.kube import KubeClient
 from privatellm.kube.fence import FencedClient
 from privatellm.telemetry.logs import configure_logging
-from privatellm.telemetry.tracing import open_sink
+from privatellm.telemetry.tracing import spans_of
 from privatellm_operator.process import OperatorProcess
 from privatellm_operator.settings import Settings
 
@@ -53,16 +53,12 @@ async def serve(settings: Settings) -> None:
         OSError: when the listener's address cannot be bound.
     """
     platform_key = PlatformKey.read(settings.tokens.platform_key_file)
-    spans = open_sink("private-llm-operator", os.environ)
-    try:
+    with spans_of("private-llm-operator", os.environ) as spans:
         async with (
             await FencedClient.connect() as client,
             await KubeClient.connect(connection_limit=0) as watch_client,
         ):
             await OperatorProcess(settings, platform_key, client, watch_client, spans).run()
-    finally:
-        if spans is not None:
-            spans.close()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from privatellm.kube.credentials import Credentials, load_credentials
 from privatellm.kube.fence import FencedClient
 from privatellm.kube.lease import Lease, LeaseSettings
 from privatellm.telemetry.logs import configure_logging
-from privatellm.telemetry.tracing import CountingSink, open_sink
+from privatellm.telemetry.tracing import CountingSink, spans_of
 from privatellm_sync_agent import flags as command_line
 from privatellm_sync_agent import listeners
 from privatellm_sync_agent.agent import Agent, AgentSettings
@@ -40,18 +40,20 @@ def main() -> None:
         sys.exit(EXIT_WRONG_INPUT)
     configure_logging(flags.log_format, "debug" if flags.log_debug else "info")
     try:
-        spans = open_sink("private-llm-sync-agent", os.environ)
+        with spans_of("private-llm-sync-agent", os.environ) as spans:
+            _run(flags, spans)
     except InvalidInputError as error:
         log.critical("cannot start", error=str(error))
         sys.exit(EXIT_WRONG_INPUT)
+
+
+def _run(flags: Flags, spans: CountingSink | None) -> None:
+    """Run the agent to its end; say why when it is not a good one."""
     try:
         asyncio.run(_until_stopped(flags, spans))
     except PrivateLLMError as error:
         log.error("stopped", error=str(error))  # noqa: TRY400 - the message says all that helps
         sys.exit(EXIT_FAILED)
-    finally:
-        if spans is not None:
-            spans.close()
 
 
 async def _until_stopped(flags: Flags, spans: CountingSink | None) -> None:

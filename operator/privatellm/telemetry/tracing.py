@@ -12,7 +12,8 @@ generation. The decision behind it is ADR 50.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol
@@ -147,6 +148,17 @@ def open_sink(service: str, environ: Mapping[str, str]) -> CountingSink | None:
     from privatellm.telemetry.otlp import OtlpSpans  # noqa: PLC0415
 
     return OtlpSpans.of_environment(service, environ)
+
+
+@contextmanager
+def spans_of(service: str, environ: Mapping[str, str]) -> Iterator[CountingSink | None]:
+    """Open where a program's spans go, as :func:`open_sink` does; send what waits at the program's end."""
+    sink = open_sink(service, environ)
+    try:
+        yield sink
+    finally:
+        if sink is not None:
+            sink.close()
 
 
 def parse_traceparent(value: bytes) -> TraceIdentity | None:

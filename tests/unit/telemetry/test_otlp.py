@@ -1,5 +1,6 @@
 """Spans that really arrive: at a gRPC server of OTLP's own service, and at an HTTP one."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from privatellm.errors import InvalidInputError
-from privatellm.telemetry.tracing import SpanRecord, TraceIdentity, is_wanted, open_sink
+from privatellm.telemetry.tracing import SpanRecord, TraceIdentity, is_wanted, open_sink, spans_of
 from telemetry_collector import COLLECTORS, Collector, attributes_of
 
 TOKEN = "pllm_abcdefghijkl_" + "s" * 49
@@ -28,13 +29,9 @@ def collector(
 
 def send(*spans: tuple[str, SpanRecord, TraceIdentity]) -> None:
     """Send spans as a program does, and end."""
-    import os  # noqa: PLC0415 - what a program reads when it starts
-
-    sink = open_sink("a-part", os.environ)
-    assert sink is not None
-    for how, span, identity in spans:
-        getattr(sink, how)(span, identity)
-    sink.close()
+    with spans_of("a-part", os.environ) as sink:
+        for how, span, identity in spans:
+            getattr(sink, how)(span, identity)
 
 
 def by_name(collector: Collector) -> dict[str, Span]:
@@ -118,6 +115,27 @@ def test_a_share_of_traces_is_kept_whole(
     )
     assert passes == firsts
     assert 0 < len(passes) < len(orders)
+
+
+def test_what_waits_is_sent_when_a_program_ends_by_a_failure(collector: Collector) -> None:
+    """Its last spans are those that somebody looks for; the failure goes on."""
+
+    def program() -> None:
+        with spans_of("a-part", os.environ) as sink:
+            assert sink is not None
+            sink.continue_(SpanRecord("pass", 1, 2), ORDER)
+            raise OSError("no way")
+
+    with pytest.raises(OSError, match="no way"):
+        program()
+
+    assert by_name(collector).keys() == {"pass"}
+
+
+def test_who_sends_no_traces_has_nowhere_to_write_spans_to() -> None:
+    """And nothing to wait for at the end."""
+    with spans_of("a-part", {}) as sink:
+        assert sink is None
 
 
 def test_headers_and_resource_come_from_the_environment(
