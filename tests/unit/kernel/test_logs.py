@@ -3,7 +3,7 @@
 import json
 import logging
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import structlog
@@ -19,15 +19,7 @@ TOKEN = Token.mint()
 TEXT = TOKEN.reveal()
 HASH = hash_profile().hash(TOKEN.secret)
 
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
+pytestmark = pytest.mark.usefixtures("logging_as_before")
 
 
 def fail(text: str) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -20,15 +19,7 @@ EXPORTER = "opentelemetry.exporter.otlp.common.http"
 GRPC_EXPORTER = "opentelemetry.exporter.otlp.proto.grpc.exporter"
 ORDER = TraceIdentity.of("order", "some-uid", 1)
 
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
+pytestmark = pytest.mark.usefixtures("logging_as_before")
 
 
 def line(created: float, logger: str = EXPORTER, number: int = 1) -> logging.LogRecord:
