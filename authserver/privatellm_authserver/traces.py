@@ -127,10 +127,12 @@ class TracingAudit:
 
     def allowed(self, allowed: Allowed, facts: RequestFacts, now: Moment, number: int) -> None:
         """Note that a request was let in."""
-        # Most requests are neither of a kept trace nor to be told in the log.
         is_kept = now.uptime >= self._limit.opens_at and facts.traceparent[-1:] in _KEPT
+        is_told = now.uptime >= self._audit.closed_until
+        if not (is_kept or is_told):
+            return
         trace = self._noted(facts, now, ALLOWED_LABEL, allowed) if is_kept else None
-        if now.uptime >= self._audit.closed_until:
+        if is_told:
             with _lines_of(trace):
                 self._audit.allowed(allowed, facts, now, number)
         self.closed_until = min(self._audit.closed_until, self._limit.opens_at)
