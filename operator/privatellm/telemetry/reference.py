@@ -14,10 +14,10 @@ the programs expose. Each part serves `/metrics` in Prometheus' text format, and
 workers need is seen from outside, as `container_memory_working_set_bytes` and
 `container_cpu_usage_seconds_total` of the pod.
 
-No label names a key, a path or a person. A label has values that are written in the code, or one for each
-object of a kind; the series of an object end with it. Figures of objects come from the operator that leads,
-so ask for `max` or `sum` over pods. Traefik's own metrics (`traefik_*`) are described in its documentation;
-the dashboards use a few of them.
+No label holds a key or its id, what a request asked for, or who sent it. A label has values that are
+written in the code, or one for each object of a kind; the series of an object end with it. Figures of
+objects come from the operator that leads, so ask for `max` or `sum` over pods. Traefik's own metrics
+(`traefik_*`) are described in its documentation; the dashboards use a few of them.
 """
 
 _ROW = "| metric | type | labels | meaning |\n|---|---|---|---|\n"

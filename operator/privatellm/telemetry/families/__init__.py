@@ -5,7 +5,8 @@ expose from these values, the reference page is written from them, and tests com
 what the programs really show with them. Nothing here needs a metrics library, so everybody may read it.
 
 Labels are bounded: a label either has values that are written in the code, or one value for each object
-of a kind, and then its series vanish with the object. No label carries a key, a path or a person.
+of a kind, and then its series vanish with the object. No label holds a key or its
+id, what a request asked for, or who sent it.
 """
 
 from privatellm.telemetry.families import authserver, operator, sync_agent

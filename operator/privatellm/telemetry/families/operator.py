@@ -18,7 +18,14 @@ PHASE: Final = Label("phase", "The phases of the kind; all are there, with 0 as 
 NAMESPACE: Final = Label("llm_namespace", "Namespace of the LLMInstance; series vanish with it.")
 INSTANCE: Final = Label("llm_instance", "Name of the LLMInstance; series vanish with it.")
 REQUEST: Final = Label("llm_token_request", "Name of the APITokenRequest; series vanish with it.")
-SLUG: Final = Label("slug", "The path segment of the instance; series vanish with it.")
+REQUEST_NAMESPACE: Final = Label(
+    "llm_namespace", "Namespace of the APITokenRequest; series vanish with that request."
+)
+REQUEST_INSTANCE: Final = Label(
+    "llm_instance",
+    "Name of the LLMInstance that an APITokenRequest is for; series vanish with that request.",
+)
+SLUG: Final = Label("slug", "Slug of the LLMInstance, as in its endpoint; series vanish with it.")
 MODEL: Final = Label("model", "The model of the instance; series vanish with it.")
 OWN_PHASE: Final = Label("phase", "The phase of the instance; series vanish with it.")
 OCCASION: Final = Label("occasion", "`created` or `changed`.")
@@ -116,9 +123,10 @@ MODEL_SCRAPES: Final = counter(
 )
 KEY_REQUESTS: Final = counter(
     "private_llm_key_requests_total",
-    "Requests that the edge let in with the keys of an APITokenRequest, replaced ones included.",
-    NAMESPACE,
-    INSTANCE,
+    "Requests that the edge let in with the keys of an APITokenRequest, replaced ones included; the series "
+    "stays when the LLMInstance goes, until the APITokenRequest does.",
+    REQUEST_NAMESPACE,
+    REQUEST_INSTANCE,
     REQUEST,
 )
 INSTANCE_REQUESTS: Final = counter(
