@@ -6,8 +6,13 @@ the table say what the columns mean and nothing of the figures; those belong to 
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
+
+from bench_machine import told
 
 Figures = dict[str, Any]
 
@@ -99,10 +104,7 @@ def _figure(what: str, value: float) -> str:
 
 def _machine(figures: Figures) -> str:
     loads = [row["load"] for row in figures["faults"]]
-    return (
-        f"*{figures['date'][:10]}, {figures['cores']} cores, Python {figures['python']}, "
-        f"load average from {min(loads):.0f} to {max(loads):.0f}.*"
-    )
+    return told(figures, f"from {min(loads):.0f} to {max(loads):.0f}")
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,19 @@ def described() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "loadAverage": os.getloadavg(),
     }
+
+
+def told(figures: Mapping[str, Any], load: str) -> str:
+    """Return the sentence with which a page names the machine of its figures.
+
+    Args:
+        figures: What a run left as JSON, with all of :func:`described`.
+        load: The load average, in words.
+    """
+    return (
+        f"*{figures['date'][:10]}, {figures['cores']} cores of {figures['processor']}, "
+        f"{figures['memoryGB']} GB, {figures['kernel']}, Python {figures['python']}, load average {load}.*"
+    )
 
 
 def processor() -> str:
