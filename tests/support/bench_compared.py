@@ -23,7 +23,8 @@ EDGE_COLUMNS = (
     *("p50 ms added: edge", "LiteLLM", "p99 ms added: edge", "LiteLLM"),
     *("first byte p50 ms: straight", "edge", "LiteLLM"),
     *("answers a second: straight", "edge", "LiteLLM"),
-    *("processor ms: edge", "LiteLLM", "errors"),
+    *("processor ms: edge", "LiteLLM"),
+    *("lost of asked: straight", "edge", "LiteLLM"),
     *("generator's share of a core: straight", "edge", "LiteLLM"),
 )
 GROWTH = """\
@@ -104,7 +105,7 @@ def _edge_table(server: str, rows: list[Figures]) -> Iterator[Part]:
             *(f"{way['first_p50']:.1f}" for way in ways),
             *(f"{way['per_second']:.0f}" for way in ways),
             *(f"{ms:.2f}" for ms in costs),
-            sum(way["errors"] for way in ways),
+            *(f"{way['errors']} of {way['errors'] + way['requests']}" for way in ways),
             *(share(way["generator"]) for way in ways),
         )
         yield f"| {' | '.join(map(str, cells))} |"

@@ -196,13 +196,21 @@ def test_what_is_missed_is_said_beside_what_is_wanted() -> None:
     assert "Missed" not in page(figures)[0]
 
     figures["verify.json"]["rows"][-1]["ratio"] = 0.7
+    figures["verify.json"]["rows"][-1]["growth"] = 1.3
     figures["verify.json"]["rows"][-1]["traced_ratio"] = 0.94
     figures["growth.json"]["sizes"][-1]["cpu_ms"] *= 1.5
     text, _ = page(figures)
 
-    assert "**Missed: the ratio" in text
+    assert re.search(r"\*\*Missed: the ratio .*, growth\.\*\*", text)
     assert "**Missed: metrics and traces.**" in text
     assert "**Missed: growth.**" in text
+
+
+def test_what_was_lost_stands_beside_the_way_that_lost_it() -> None:
+    """A sum over ways would blame one for another's losses."""
+    text, _ = page(everything())
+
+    assert "| 0 of 90 | 0 of 90 | 1 of 91 |" in text
 
 
 def test_a_planted_leak_stands_beside_what_ships_and_is_said_to_be_missed() -> None:
