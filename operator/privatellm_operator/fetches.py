@@ -9,14 +9,16 @@ and decide nothing; what a fetcher says of its trouble is used of the platform's
 """
 
 import asyncio
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 import aiohttp
 
+from privatellm.errors import InvalidInputError
+from privatellm.foreign import parse_json
 from privatellm.kube import Manifest
+from privatellm_operator import asking
 
 STEP_PERCENT = 10.0
 STEP_SECONDS = 15.0
@@ -147,8 +149,7 @@ def is_fetching(pod: Manifest, fetcher: str, field: str) -> bool:
 async def ask_all(pods: Iterable[Manifest], port: int) -> dict[str, FetchProgress]:
     """Ask pods how far they are, and return the answers that make sense by the pod's UID."""
     limit = asyncio.Semaphore(AT_ONCE)
-    timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
-    async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
+    async with asking.open_session(ANSWER_SECONDS) as session:
         answers = await asyncio.gather(*(_ask(session, limit, pod, port) for pod in pods))
     return {uid: progress for uid, progress in answers if progress is not None}
 
@@ -157,24 +158,13 @@ async def _ask(
     session: aiohttp.ClientSession, limit: asyncio.Semaphore, pod: Manifest, port: int
 ) -> tuple[str, FetchProgress | None]:
     uid, address = pod["metadata"]["uid"], pod["status"]["podIP"]
-    host = f"[{address}]" if ":" in address else address
     try:
-        async with (
-            limit,
-            session.get(f"http://{host}:{port}/", allow_redirects=False) as response,
-        ):
-            body = await response.content.read(LONGEST_ANSWER)
-            return uid, parse_progress(_json(body))
-    except (aiohttp.ClientError, TimeoutError, OSError):
+        async with limit:
+            body = await asking.ask(session, asking.base_url(address, port), LONGEST_ANSWER)
+        return uid, parse_progress(parse_json(body))
+    except (asking.NoAnswerError, InvalidInputError):
         # A fetcher that just ended, or a network that lets nobody ask: then nothing is shown.
         return uid, None
-
-
-def _json(body: bytes) -> object:
-    try:
-        return json.loads(body)
-    except ValueError:
-        return None
 
 
 def _count(value: object) -> int | None:

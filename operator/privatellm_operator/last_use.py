@@ -24,6 +24,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from privatellm.kube import Manifest, kinds
 from privatellm.names import verifier_name
+from privatellm_operator import asking
 from privatellm_operator.context import ProcessContext
 from privatellm_operator.observing.usage import PodCounts, UsageTally
 from privatellm_operator.world import routing
@@ -109,8 +110,7 @@ class LastUsePoll:
     async def _ask_all(
         self, addresses: Sequence[str], since: datetime
     ) -> Mapping[str, LastUseReport]:
-        timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
-        async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
+        async with asking.open_session(ANSWER_SECONDS) as session:
             questions = (
                 _ask(session, address, since, all_uses=self.tally.wants_all(address))
                 for address in addresses
@@ -144,9 +144,7 @@ class LastUsePoll:
 
     def _address(self, pod: Manifest) -> str:
         ip = (pod.get("status") or {}).get("podIP", "")
-        if not ip:
-            return ""
-        return f"http://{f'[{ip}]' if ':' in ip else ip}:{self._settings.port}"
+        return asking.base_url(ip, self._settings.port) if ip else ""
 
 
 async def _ask(
@@ -154,21 +152,10 @@ async def _ask(
 ) -> LastUseReport:
     params = {"since": since.isoformat(), "uses": "all" if all_uses else "recent"}
     try:
-        async with session.get(
-            f"{address}/last-used", params=params, allow_redirects=False
-        ) as response:
-            response.raise_for_status()
-            return LastUseReport.model_validate_json(await _bounded(response))
-    except (aiohttp.ClientError, TimeoutError, ValidationError) as error:
+        body = await asking.ask(session, f"{address}/last-used", LARGEST_ANSWER, params=params)
+        return LastUseReport.model_validate_json(body)
+    except (asking.NoAnswerError, ValidationError) as error:
         # The text of a validation error repeats its input, which nobody vouches for.
-        log.warning("last use unknown", authserver=address, why=type(error).__name__)
+        why = "not a report" if isinstance(error, ValidationError) else str(error)
+        log.warning("last use unknown", authserver=address, why=why)
         return _NOTHING
-
-
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    content = bytearray()
-    async for chunk in response.content.iter_chunked(2**16):
-        content += chunk
-        if len(content) > LARGEST_ANSWER:
-            raise aiohttp.ClientPayloadError("The answer is longer than any honest one.")
-    return bytes(content)

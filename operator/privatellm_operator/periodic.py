@@ -37,6 +37,10 @@ async def every(
             await job()
         except PrivateLLMError as error:
             log.warning("periodic job failed", error=str(error))
+        except Exception:
+            # A job that ends would end the process and its lead with it. What one answer or one object
+            # breaks, the next leader would meet as well; so the mistake is told and the others go on.
+            log.exception("periodic job broke")
         await asyncio.sleep(seconds)
 
 

@@ -6,7 +6,6 @@ operator looked away is still seen. Pods live in tenants' namespaces: what they 
 otherwise not believed.
 """
 
-import json
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from enum import StrEnum
 from typing import Any
 
 from privatellm.api.meta import parse_time
+from privatellm.errors import InvalidInputError
+from privatellm.foreign import parse_json
 from privatellm.kube import Manifest
 from privatellm_operator.render.fetcher import FETCHER
 
@@ -79,8 +80,8 @@ def _ended(terminated: Manifest) -> Iterator[EndedFetch]:
 
 def _report(message: str) -> dict[str, Any]:
     try:
-        found = json.loads(message)
-    except ValueError:
+        found = parse_json(message)
+    except InvalidInputError:
         return {}
     return found if isinstance(found, dict) else {}
 

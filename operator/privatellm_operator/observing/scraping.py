@@ -28,6 +28,7 @@ from privatellm.kube import Manifest, kinds
 from privatellm.telemetry.exposition import counter_of, gauge_of
 from privatellm.telemetry.families import Family
 from privatellm.telemetry.families import operator as families
+from privatellm_operator import asking
 from privatellm_operator.context import ProcessContext
 from privatellm_operator.observing.counting import growth
 from privatellm_operator.render.service import HTTP_PORT
@@ -104,11 +105,13 @@ class InstanceFigures:
                 is the former leader's.
         """
         for uid, answer in answers.items():
-            before = self.heard.get(uid, answer if uid in earlier else {})
-            for name in COUNTERS:
-                self.totals[name] += growth(before.get(name, 0.0), answer.get(name, 0.0))
+            before = self.heard.get(uid, {})
+            for name in COUNTERS.keys() & answer.keys():
+                first = answer[name] if uid in earlier else 0.0
+                self.totals[name] += growth(before.get(name, first), answer[name])
+            # A counter that is left out was not set back: what was counted of it stays counted.
+            self.heard[uid] = {**before, **answer}
         self.servers = dict(answers)
-        self.heard |= answers
 
     def keep(self, pods: Container[str]) -> None:
         """Forget what pods said that are gone."""
@@ -141,8 +144,7 @@ class ModelScraper(Collector):
             self._earlier = self._pods()
         servers = tuple(self._servers())
         answers: dict[str, dict[str, Answer]] = {server.instance_uid: {} for server in servers}
-        timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
-        async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
+        async with asking.open_session(ANSWER_SECONDS) as session:
             for start in range(0, len(servers), PER_SECOND):
                 if start:
                     await asyncio.sleep(1.0)
@@ -183,12 +185,10 @@ class ModelScraper(Collector):
             label = (metadata.get("labels") or {}).get(labels.LLM_INSTANCE, "")
             found = world[kinds.LLM_INSTANCE].find(in_namespace(metadata["namespace"], label))
             if label and found and _is_ready(pod):
-                address = pod["status"]["podIP"]
-                host = f"[{address}]" if ":" in address else address
                 yield _Server(
                     found[0]["metadata"]["uid"],
                     metadata["uid"],
-                    f"http://{host}:{HTTP_PORT}/metrics",
+                    asking.base_url(pod["status"]["podIP"], HTTP_PORT) + "/metrics",
                 )
 
     @override
@@ -230,11 +230,12 @@ def _is_ready(pod: Manifest) -> bool:
 async def _ask(session: aiohttp.ClientSession, url: str, key: str) -> Answer | None:
     headers = {"Authorization": f"Bearer {key}"}
     try:
-        async with session.get(url, headers=headers, allow_redirects=False) as response:
-            if response.status != 200:  # noqa: PLR2004 - OK
-                return None
-            text = await response.content.read(LARGEST_ANSWER)
-    except (aiohttp.ClientError, TimeoutError, OSError):
+        body = await asking.ask(session, url, LARGEST_ANSWER, headers=headers)
+    except asking.NoAnswerError:
         # A server that just ended, or a network that lets nobody ask: then nothing is shown.
         return None
-    return parse_figures(text.decode(errors="replace"))
+    # What follows the last line feed is a line that was cut off, perhaps in the middle of its number.
+    lines, _, _ = body.decode(errors="replace").rpartition("\n")
+    figures = parse_figures(lines)
+    # A server has all of its counters from its start on; without one this is no answer of a server.
+    return figures if figures.keys() >= COUNTERS.keys() else None

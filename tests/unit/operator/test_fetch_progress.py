@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import operator_objects
+from foreign_answers import answering, head, in_pieces
 from operator_objects import NOW, model, pod, with_deployment_status, world
 from privatellm.api.llm_instance import InstanceCondition
 from privatellm.conditions import find
 from privatellm_operator.fetches import (
+    LONGEST_ANSWER,
     LONGEST_TROUBLE,
     STEP_PERCENT,
     STEP_SECONDS,
@@ -103,6 +105,39 @@ async def test_a_pod_that_does_not_answer_says_nothing() -> None:
     silent = pod(podIP="127.0.0.1")
     silent["metadata"]["uid"] = "u"
     assert await ask_all([silent], port=1) == {}
+
+
+PROGRESS = b'{"bytes": 5000000, "total_bytes": 10000000, "bytes_per_second": 1000000}'
+
+
+async def told(*pieces: bytes) -> dict[str, FetchProgress]:
+    """Return what a fetcher says that answers in these pieces."""
+    fetching = pod(podIP="127.0.0.1")
+    fetching["metadata"]["uid"] = "u"
+    async with answering(*pieces) as server:
+        return await ask_all([fetching], server.port)
+
+
+async def test_a_progress_that_arrives_in_pieces_is_taken_as_a_whole() -> None:
+    """A network cuts where it likes."""
+    assert await told(*in_pieces(PROGRESS)) == {"u": FetchProgress(5000000, 10000000, 1000000)}
+
+
+ODD = {
+    "nested deeper than anybody can follow": in_pieces(b"[" * 4000),
+    "nested in the field that is read": in_pieces(b'{"bytes": ' * 380),
+    "cut off": in_pieces(PROGRESS, sent=len(PROGRESS) - 1),
+    "longer than any honest one": in_pieces(PROGRESS + b" " * LONGEST_ANSWER),
+    "no JSON": in_pieces(b"<html><body>It works!</body></html>"),
+    "no text": in_pieces(b"\xff" * 40),
+    "a redirect": (head(0, "Location: http://127.0.0.1:1/", status="302 Found"),),
+}
+
+
+@pytest.mark.parametrize("pieces", ODD.values(), ids=ODD)
+async def test_an_answer_that_makes_no_sense_says_nothing(pieces: tuple[bytes, ...]) -> None:
+    """A pod of a tenant's namespace cannot end the leader with it."""
+    assert await told(*pieces) == {}
 
 
 def _model_available(seen: InstanceWorld) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """Asking the authserver's pods, over real HTTP on loopback."""
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from aiohttp import web
 from typing_extensions import override
 
+from foreign_answers import answering, in_pieces
 from operator_objects import NOW, settings
 from privatellm import labels
 from privatellm.backend_keys import PlatformKey
@@ -215,6 +217,18 @@ async def test_a_pod_of_an_earlier_version_tells_no_uses(edge: Edge) -> None:
     assert (poll.tally.uses("r1"), queue.asked) == (0, [REQUEST])
 
 
+async def test_a_report_that_arrives_in_pieces_is_taken_as_a_whole(edge: Edge) -> None:
+    """Those of a busy edge are megabytes."""
+    report = json.dumps({"lastUsed": {KEY_ID: NOW.isoformat()}}).encode()
+
+    async with answering(*in_pieces(report)) as raw:
+        edge.port = raw.port
+        poll, queue = make(edge, Pods("127.0.0.1"))
+        await poll.poll()
+
+    assert queue.asked == [REQUEST]
+
+
 async def test_pods_that_do_not_run_are_not_asked(edge: Edge) -> None:
     """Their address may belong to somebody else by now."""
     poll, _queue = make(edge, Pods("127.0.0.1", phase="Succeeded"))
@@ -236,11 +250,16 @@ async def _elsewhere(_request: web.Request) -> web.StreamResponse:
     return web.Response(status=302, headers={"Location": "http://192.0.2.1/"})
 
 
+async def _nested(_request: web.Request) -> web.StreamResponse:
+    return web.Response(text='{"lastUsed": ' * 4000)
+
+
 async def _endless(_request: web.Request) -> web.StreamResponse:
-    return web.Response(text=" " * 2**17)
+    used = json.dumps({"lastUsed": {KEY_ID: NOW.isoformat()}})
+    return web.Response(text=used + " " * 2**17)
 
 
-@pytest.mark.parametrize("answer", [_broken, _failing, _elsewhere, _endless])
+@pytest.mark.parametrize("answer", [_broken, _failing, _elsewhere, _nested, _endless])
 async def test_an_answer_that_makes_no_sense_is_left_out(
     edge: Edge, answer: Handler, monkeypatch: pytest.MonkeyPatch
 ) -> None:

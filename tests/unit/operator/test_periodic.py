@@ -28,14 +28,30 @@ async def test_the_first_turn_comes_after_a_pause_or_at_once(at_once: bool, when
     assert await first_turn(at_once=at_once) == when
 
 
-async def test_a_turn_that_fails_is_followed_by_the_next_one() -> None:
-    """An API server that is away ends nothing."""
-    turns = asyncio.Queue[int]()
+@pytest.mark.parametrize(
+    "failure",
+    [
+        UnavailableError("away", reason="Away"),
+        RecursionError("maximum recursion depth exceeded"),
+        KeyError("uid"),
+        ExceptionGroup("lists", [UnavailableError("away", reason="Away")]),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+async def test_a_turn_that_fails_is_followed_by_the_next_one(failure: Exception) -> None:
+    """An API server that is away ends nothing, and neither does a mistake of ours."""
+    turns, third = 0, asyncio.Event()
 
     async def job() -> None:
-        turns.put_nowait(1)
-        raise UnavailableError("away", reason="Away")
+        nonlocal turns
+        turns += 1
+        if turns == 3:
+            third.set()
+        raise failure
 
     task = asyncio.create_task(every(0.0, job, at_once=True))
-    assert [await turns.get(), await turns.get()] == [1, 1]
+    reached = asyncio.create_task(third.wait())
+    ended, _ = await asyncio.wait({task, reached}, return_when=asyncio.FIRST_COMPLETED)
+
+    assert ended == {reached}
     task.cancel()

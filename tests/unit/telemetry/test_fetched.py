@@ -33,6 +33,8 @@ def fetched_pod(
         ('{"sizeBytes": 12, "present": true}', FetchResult.PRESENT, 12),
         ("", FetchResult.FETCHED, 0),
         ("[]", FetchResult.FETCHED, 0),
+        ("[" * 4000, FetchResult.FETCHED, 0),
+        ('{"sizeBytes": ' * 4000, FetchResult.FETCHED, 0),
         ('{"sizeBytes": -1}', FetchResult.FETCHED, 0),
         ('{"sizeBytes": true, "present": 1}', FetchResult.FETCHED, 0),
         ('{"sizeBytes": 1e99}', FetchResult.FETCHED, 0),

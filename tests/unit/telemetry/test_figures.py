@@ -10,6 +10,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
+from foreign_answers import answering, head, in_pieces
 from operator_objects import UID, instance_manifest
 from privatellm.kube import Manifest, kinds
 from privatellm.names import slug_of
@@ -156,6 +157,19 @@ def test_what_a_server_counted_before_our_time_is_not_counted_again() -> None:
     assert figures.totals[name] == 1 + 3 + 2 + 1
 
 
+def test_a_counter_that_a_server_leaves_out_is_remembered() -> None:
+    """When it tells of it again, only what is new is added; also what another leader counted is not."""
+    figures = InstanceFigures()
+    name, other = "llamacpp:tokens_predicted_total", "llamacpp:prompt_tokens_total"
+
+    figures.take({"a": {name: 100.0}, "b": {other: 1.0}}, earlier={"b"})
+    figures.take({"a": {}, "b": {other: 1.0}}, earlier={"b"})
+    figures.take({"a": {name: 101.0}, "b": {name: 70.0}}, earlier={"b"})
+    figures.take({"a": {name: 101.0}, "b": {name: 72.0}}, earlier={"b"})
+
+    assert figures.totals == dict.fromkeys(figures.totals, 0.0) | {name: 101 + 2}
+
+
 def test_only_finite_figures_that_we_show_are_taken() -> None:
     """Whatever a server in a tenant's namespace answers."""
     text = "llamacpp:requests_processing NaN\nllamacpp:requests_deferred 1e300\nother 1\nx\n{}"
@@ -201,6 +215,98 @@ async def test_a_ready_server_is_asked_with_its_backend_key(server: list[str]) -
     assert found[series("private_llm_model_requests_deferred", WHO)] == 3
     assert found[series("private_llm_model_servers_scraped", WHO)] == 1
     assert found[series("private_llm_model_scrapes_total", {"result": "success"})] == 1
+
+
+WHOLE = TEXT.encode()
+LACKING = WHOLE.replace(b"llamacpp:tokens_predicted_total 50\n", b"")
+
+NO_ANSWERS = {
+    "ends in its middle": in_pieces(WHOLE, sent=len(WHOLE) // 2),
+    "ends before its last byte": in_pieces(WHOLE, sent=len(WHOLE) - 1),
+    "ends within a number, of no known length": (
+        b"HTTP/1.1 200 OK\r\n\r\n" + WHOLE.partition(b"_total 50")[0] + b"_total 5",
+    ),
+    "lacks a counter": in_pieces(LACKING),
+    "has a counter that is none": in_pieces(WHOLE.replace(b"_total 50", b"_total NaN")),
+    "is longer than any honest one": in_pieces(WHOLE + b"# more\n" * scraping.LARGEST_ANSWER),
+    "is a refusal with figures": (head(len(WHOLE), status="401 Unauthorized") + WHOLE,),
+}
+"""What a server may answer between two whole answers."""
+
+
+async def asked_once(
+    scraper: ModelScraper, patch: pytest.MonkeyPatch, pieces: tuple[bytes, ...]
+) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Return what is shown after the servers were asked and answered in these pieces."""
+    async with answering(*pieces) as server:
+        patch.setattr(scraping, "HTTP_PORT", server.port)
+        await scraper.scrape()
+    assert len(server.questions) == 1
+    return shown(scraper)
+
+
+async def scraper_of_a_new_server(patch: pytest.MonkeyPatch) -> ModelScraper:
+    """Return a scraper that has heard one whole answer of a server that is its own to count."""
+    context = operator_context((kinds.LLM_INSTANCE, instance_manifest()))
+    scraper = ModelScraper(context)
+    await scraper.scrape()
+    context.world.observe(kinds.POD, "ADDED", server_pod())
+    await asked_once(scraper, patch, in_pieces(WHOLE))
+    return scraper
+
+
+async def test_an_answer_in_pieces_counts_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network cuts where it likes; nothing is counted again at the next answer."""
+    scraper = await scraper_of_a_new_server(monkeypatch)
+
+    found = await asked_once(scraper, monkeypatch, in_pieces(WHOLE))
+
+    assert found[series("private_llm_model_prompt_tokens_total", WHO)] == 100
+    assert found[series("private_llm_model_generated_tokens_total", WHO)] == 50
+    assert found[series("private_llm_model_scrapes_total", {"result": "success"})] == 2
+    assert found[series("private_llm_model_scrapes_total", {"result": "failure"})] == 0
+
+
+@pytest.mark.parametrize("pieces", NO_ANSWERS.values(), ids=NO_ANSWERS)
+async def test_what_is_no_whole_answer_changes_no_counter(
+    monkeypatch: pytest.MonkeyPatch, pieces: tuple[bytes, ...]
+) -> None:
+    """It counts as a failure, and the next whole answer adds nothing that was counted before."""
+    scraper = await scraper_of_a_new_server(monkeypatch)
+
+    failed = await asked_once(scraper, monkeypatch, pieces)
+    found = await asked_once(scraper, monkeypatch, in_pieces(WHOLE))
+
+    assert failed[series("private_llm_model_scrapes_total", {"result": "failure"})] == 1
+    assert failed[series("private_llm_model_servers_scraped", WHO)] == 0
+    for shown_now in (failed, found):
+        assert shown_now[series("private_llm_model_generated_tokens_total", WHO)] == 50
+        assert shown_now[series("private_llm_model_prompt_tokens_total", WHO)] == 100
+    assert found[series("private_llm_model_scrapes_total", {"result": "success"})] == 2
+
+
+async def test_a_backend_key_is_not_carried_to_where_a_server_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A redirect is no answer, and whoever is named there is not asked."""
+    scraper = await scraper_of_a_new_server(monkeypatch)
+    async with answering(*in_pieces(WHOLE)) as other:
+        location = f"Location: http://127.0.0.1:{other.port}/metrics"
+
+        found = await asked_once(
+            scraper, monkeypatch, (head(0, location, status="307 Temporary Redirect"),)
+        )
+
+    assert other.questions == []
+    assert found[series("private_llm_model_scrapes_total", {"result": "failure"})] == 1
+
+
+def test_the_clocks_difference_is_shown_as_the_client_tells_it() -> None:
+    """Positive when ours is ahead, so that an alert names the clock that is wrong."""
+    metrics = Metrics()
+    metrics.compare_clocks(operator_context().client)
+
+    assert b"private_llm_clock_skew_seconds 0.25" in metrics.text()
 
 
 async def test_a_pod_of_another_namespace_gets_no_key(server: list[str]) -> None:
