@@ -75,6 +75,7 @@ class Seen:
         whole: How often each latency was seen, in microseconds.
         first: The same of times to the first bytes of the answer's body.
         errors: Requests that failed.
+        stale: Requests that met a connection which the server had closed, and were sent once more.
         generator: Share of a core that the load generator used, at most.
         cpu: Processor seconds of each part.
     """
@@ -83,6 +84,7 @@ class Seen:
     whole: Counter[float] = field(default_factory=Counter)
     first: Counter[float] = field(default_factory=Counter)
     errors: int = 0
+    stale: int = 0
     generator: float = 0.0
     cpu: dict[str, float] = field(default_factory=dict)
 
@@ -92,6 +94,7 @@ class Seen:
         for mine, more in ((self.whole, told["whole"]), (self.first, told["first"])):
             mine.update({float(latency): count for latency, count in more.items()})
         self.errors += told["errors"]
+        self.stale += told["stale"]
         self.generator = max(self.generator, told["generator"])
         for name, seconds in cpu.items():
             self.cpu[name] = self.cpu.get(name, 0.0) + seconds
@@ -104,6 +107,7 @@ class Figures:
     Attributes:
         requests: How many were answered.
         errors: How many were not.
+        stale: How many of the requests met a connection which the server had closed, and were sent twice.
         per_second: Answers a second.
         p50: Median until the whole answer.
         p99: Its 99th percentile.
@@ -115,6 +119,7 @@ class Figures:
 
     requests: int
     errors: int
+    stale: int
     per_second: float
     p50: float
     p99: float
@@ -130,6 +135,7 @@ class Figures:
         return cls(
             requests=count,
             errors=seen.errors,
+            stale=seen.stale,
             per_second=count / seen.seconds,
             p50=percentile(seen.whole, 50),
             p99=percentile(seen.whole, 99),
@@ -276,6 +282,7 @@ def write_row(row: Row, out: TextIO) -> None:
         out.write(
             f"  {way:<8}{it.per_second:8.0f}/s  p50 {it.p50:8.2f}  p99 {it.p99:8.2f}  "
             f"first {it.first_p50:8.2f} {it.first_p99:8.2f}  errors {it.errors}  "
+            f"stale {it.stale}  "
             f"generator {it.generator:.0%}  {spent}\n"
         )
 

@@ -5,6 +5,11 @@ is complete; of a stream the time until the first bytes of its body is noted as 
 ended inside the measured seconds. Any answer but 200, a stream without its last event, and a connection
 that is lost before its request was answered whole is an error. A server may close a connection behind a
 whole answer, as HTTP/1.1 lets it: the next request takes another one, as any client's does.
+
+llama.cpp closes behind every stream and does not announce it, so a request that follows at once may be
+under way already. A request that a kept connection is lost under before any byte of an answer came is
+``stale``: it is sent once more on a new connection, as OpenAI's clients do, and its latency is that of both
+together. It is counted apart, because a proxy that keeps such connections fails there instead.
 """
 
 import asyncio
@@ -72,6 +77,7 @@ class Taken:
 
     Attributes:
         wanted: Answers after which ``enough`` is set.
+        stale: Requests that met a connection which the server had closed, and were sent once more.
     """
 
     wanted: int
@@ -79,6 +85,7 @@ class Taken:
     whole: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
     errors: int = 0
+    stale: int = 0
     enough: asyncio.Event = field(default_factory=asyncio.Event)
 
     def note(self, whole: float, first: float) -> None:
@@ -96,8 +103,9 @@ class Client(asyncio.Protocol):
         self._order = order
         self._request, self._is_stream = order.request, order.is_stream
         self._taken = taken
+        # When the request was sent first that is not answered yet; 0 when there is none.
         self._sent = self._began = 0.0
-        self._asking = False
+        self._is_kept = self._heard = False
         self._lost = asyncio.Event()
         self._tail = b""
         self._parser: httptools.HttpResponseParser
@@ -123,25 +131,30 @@ class Client(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
         self._parser = httptools.HttpResponseParser(self)
+        self._is_kept = False
         self._send()
 
     @override
     def data_received(self, data: bytes) -> None:
+        self._heard = True
         self._parser.feed_data(data)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         """Count a request that was not answered whole, and begin anew."""
-        if self._asking:
+        if self._sent and self._is_kept and not self._heard:
+            self._taken.stale += self._taken.counting
+        elif self._sent:
             self._fail()
         self._lost.set()
 
     def _fail(self) -> None:
         self._taken.errors += self._taken.counting
+        self._sent = 0.0
 
     def _send(self) -> None:
-        self._asking, self._began, self._tail = True, 0.0, b""
-        self._sent = time.perf_counter()
+        self._heard, self._began, self._tail = False, 0.0, b""
+        self._sent = self._sent or time.perf_counter()
         self._transport.write(self._request)
 
     def on_body(self, body: bytes) -> None:
@@ -151,12 +164,13 @@ class Client(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """Note how long it took, and go on."""
-        taken, self._asking = self._taken, False
+        taken = self._taken
         whole = not self._is_stream or LAST_EVENT in self._tail
         if taken.counting and whole and self._parser.get_status_code() == OK:
             taken.note(time.perf_counter() - self._sent, self._began - self._sent)
         else:
             self._fail()
+        self._sent, self._is_kept = 0.0, True
         if self._parser.should_keep_alive():
             # Not from within the parser, which is not ready for the next answer yet; and not before the
             # loop looked at the socket again, as clients look whether the server has closed it.
@@ -197,5 +211,6 @@ async def load(order: Order) -> dict[str, object]:
         "whole": counted(taken.whole),
         "first": counted(taken.first),
         "errors": taken.errors,
+        "stale": taken.stale,
         "generator": spent / elapsed,
     }

@@ -1,9 +1,11 @@
-"""What the load of the edge's bench counts as an error, against servers that close connections."""
+"""What the load of the edge's bench counts as an error or as stale, of servers that close connections."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
+from itertools import repeat
 
 import pytest
 
@@ -20,19 +22,28 @@ END = b"0\r\n\r\n"
 
 
 class Server:
-    """Gives one answer to each request, and closes the connection behind a number of them."""
+    """Gives each connection's requests these answers, one each, and closes it behind the last.
 
-    def __init__(self, answer: bytes, closes_after: int) -> None:
-        self._answer, self._closes_after = answer, closes_after
+    A late one closes when it has read one request more: one that was under way when the server closed.
+    """
+
+    def __init__(self, answers: Iterable[bytes], *, late: bool = False) -> None:
+        self._answers, self._late = answers, late
         self.connections = 0
+        self.answered: list[float] = []
+        self.dropped: list[float] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
         self.connections += 1
         with suppress(asyncio.IncompleteReadError, ConnectionError):
-            for _ in range(self._closes_after):
+            for answer in self._answers:
                 await reader.readuntil(b"}")
-                writer.write(self._answer)
+                self.answered.append(time.perf_counter())
+                writer.write(answer)
+            if self._late:
+                await reader.readuntil(b"}")
+                self.dropped.append(time.perf_counter())
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
@@ -76,7 +87,7 @@ async def seen(of: Callable[[], bool]) -> None:
 
 async def test_a_connection_that_is_cut_within_an_answer_is_an_error_and_is_opened_again() -> None:
     """However much of the answer came."""
-    server = Server(CUT, closes_after=1)
+    server = Server([CUT])
 
     async with asking(server) as taken:
         await seen(lambda: taken.errors >= 3)
@@ -87,7 +98,7 @@ async def test_a_connection_that_is_cut_within_an_answer_is_an_error_and_is_open
 
 async def test_a_connection_that_is_closed_without_an_answer_is_an_error() -> None:
     """Its request was asked for nothing."""
-    server = Server(b"", closes_after=1)
+    server = Server([b""])
 
     async with asking(server) as taken:
         await seen(lambda: taken.errors >= 3)
@@ -97,7 +108,7 @@ async def test_a_connection_that_is_closed_without_an_answer_is_an_error() -> No
 
 async def test_a_stream_that_ends_before_its_last_chunk_is_an_error() -> None:
     """Even behind its last event: a client cannot know that nothing follows."""
-    server = Server(STREAM + DONE, closes_after=1)
+    server = Server([STREAM + DONE])
 
     async with asking(server, stream=True) as taken:
         await seen(lambda: taken.errors >= 3)
@@ -107,7 +118,7 @@ async def test_a_stream_that_ends_before_its_last_chunk_is_an_error() -> None:
 
 async def test_a_whole_stream_without_its_last_event_is_an_error() -> None:
     """The model's answer is not whole, whatever HTTP says."""
-    server = Server(STREAM + END, closes_after=10**6)
+    server = Server(repeat(STREAM + END))
 
     async with asking(server, stream=True) as taken:
         await seen(lambda: taken.errors >= 3)
@@ -118,7 +129,7 @@ async def test_a_whole_stream_without_its_last_event_is_an_error() -> None:
 @pytest.mark.parametrize("answer", [WHOLE, LAST], ids=["without a word", "announced"])
 async def test_a_close_behind_a_whole_answer_is_no_error(answer: bytes) -> None:
     """The next request takes another connection."""
-    server = Server(answer, closes_after=1)
+    server = Server([answer])
 
     async with asking(server) as taken:
         await seen(taken.enough.is_set)
@@ -127,9 +138,53 @@ async def test_a_close_behind_a_whole_answer_is_no_error(answer: bytes) -> None:
     assert taken.errors == 0
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["answer", "stream"])
+async def test_a_request_that_meets_a_closed_connection_is_stale_and_sent_once_more(
+    stream: bool,
+) -> None:
+    """On a new connection, and nothing of it is an error: llama.cpp closes behind each stream."""
+    server = Server([STREAM + DONE + END if stream else WHOLE], late=True)
+
+    async with asking(server, stream=stream) as taken:
+        await seen(taken.enough.is_set)
+
+    assert taken.errors == 0
+    assert taken.stale >= 2
+
+
+async def test_the_latency_of_a_stale_request_is_that_of_both_attempts() -> None:
+    """Whoever asked waited for both."""
+    server = Server([WHOLE], late=True)
+
+    async with asking(server) as taken:
+        await seen(taken.enough.is_set)
+
+    assert taken.whole[1] >= server.answered[1] - server.dropped[0]
+
+
+async def test_a_request_is_stale_once_and_then_an_error() -> None:
+    """Whoever closes a new connection does not answer."""
+    server = Server(iter([WHOLE]), late=True)
+
+    async with asking(server) as taken:
+        await seen(lambda: taken.errors >= 3)
+
+    assert (len(taken.whole), taken.stale) == (1, 1)
+
+
+async def test_a_kept_connection_that_is_cut_within_an_answer_is_an_error() -> None:
+    """The server has heard the request, so it has no right to close there."""
+    server = Server([WHOLE, CUT])
+
+    async with asking(server) as taken:
+        await seen(lambda: taken.errors >= 3)
+
+    assert taken.stale == 0
+
+
 async def test_a_connection_is_kept_for_as_long_as_the_server_keeps_it() -> None:
     """What is measured is requests, not connections."""
-    server = Server(STREAM + DONE + END, closes_after=10**6)
+    server = Server(repeat(STREAM + DONE + END))
 
     async with asking(server, stream=True) as taken:
         await seen(taken.enough.is_set)
