@@ -6,13 +6,13 @@ cause. Whoever may not read logs, and a log that cannot be read now, lose this a
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from privatellm import labels
-from privatellm.errors import ForbiddenError, KubernetesError
+from privatellm.errors import ForbiddenError, InvalidInputError, KubernetesError
+from privatellm.foreign import parse_json
 from privatellm.kube import Manifest, kinds
 from privatellm.names import label_value
 from privatellm_cli.cluster import Cluster, Name
@@ -98,8 +98,8 @@ async def tell(cluster: Cluster, name: Name, listener: Listener) -> None:
 def news_of(line: bytes) -> News | None:
     """Return what a line of a fetcher's log says about the download, if it is about that."""
     try:
-        entry = json.loads(line)
-    except ValueError:
+        entry = parse_json(line)
+    except InvalidInputError:
         return None
     match entry:
         case {"event": "retry", "message": str(cause)}:

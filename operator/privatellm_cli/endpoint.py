@@ -4,7 +4,6 @@ Answers stream as server-sent events. What the edge or the server says instead o
 sentence with the next step; nothing is retried, because a person or a benchmark wants to know.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,8 @@ from typing import Any
 
 import httpx
 
+from privatellm.errors import InvalidInputError
+from privatellm.foreign import parse_json
 from privatellm_cli.errors import EndpointError
 
 CONNECT_SECONDS = 10.0
@@ -98,8 +99,8 @@ def event_of(line: str) -> dict[str, Any] | None:
     if name != "data" or data in ("", "[DONE]"):
         return None
     try:
-        event = json.loads(data)
-    except ValueError as error:
+        event = parse_json(data)
+    except InvalidInputError as error:
         raise EndpointError(f"The endpoint sent no event of the API: {_quote(data)}") from error
     if not isinstance(event, dict):
         raise EndpointError(f"The endpoint sent no event of the API: {_quote(data)}")
@@ -116,9 +117,9 @@ def text_of(event: Mapping[str, Any]) -> str:
 
 def _message(body: bytes) -> str:
     try:
-        error = json.loads(body)["error"]
+        error = parse_json(body)["error"]
         return _quote(str(error["message"] if isinstance(error, dict) else error))
-    except (ValueError, KeyError, TypeError):
+    except (InvalidInputError, KeyError, TypeError):
         return _quote(body.decode(errors="replace")) or "nothing"
 
 

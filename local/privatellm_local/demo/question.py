@@ -15,6 +15,8 @@ from typing import Any
 
 import httpx
 
+from privatellm.errors import InvalidInputError
+from privatellm.foreign import parse_json
 from privatellm_local.demo import names
 from privatellm_local.demo.errors import DemoError
 from privatellm_local.demo.order import DemoCredentials
@@ -122,8 +124,8 @@ async def _texts(response: httpx.Response) -> AsyncGenerator[str, None]:
         if not line.startswith("data:") or data == "[DONE]":
             continue
         try:
-            event = json.loads(data)
-        except ValueError as error:
+            event = parse_json(data)
+        except InvalidInputError as error:
             raise DemoError(_no_answer(str(response.url), f"no JSON: {data[:100]}")) from error
         if "error" in event:
             raise DemoError(_no_answer(str(response.url), str(event["error"])))

@@ -6,7 +6,6 @@ absent object return ``None``; every other failure becomes one of :mod:`privatel
 does not retry: the caller's work queue knows better when to come back.
 """
 
-import json
 from collections.abc import AsyncIterator, Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any, Self
 import aiohttp
 
 from privatellm import errors
+from privatellm.foreign import parse_json
 from privatellm.kube import failures
 from privatellm.kube.credentials import Credentials, load_credentials
 from privatellm.kube.encoding import encoded
@@ -336,7 +336,7 @@ class KubeClient:
             ) as response:
                 await self._examine(response, "GET", kind.path(namespace))
                 async for line in response.content:
-                    yield _event(json.loads(line))
+                    yield _event(parse_json(line))
 
     async def lines(
         self, path: str, *, query: Mapping[str, str] | None = None
@@ -383,7 +383,7 @@ class KubeClient:
                 timeout=aiohttp.ClientTimeout(total=self._request_timeout_seconds),
             ) as response:
                 await self._examine(response, method, path)
-                answer: Manifest = await response.json(content_type=None)
+                answer: Manifest = await response.json(content_type=None, loads=parse_json)
                 return answer
 
     async def _examine(self, response: aiohttp.ClientResponse, method: str, path: str) -> None:

@@ -4,7 +4,6 @@
 and nowhere else. Messages of the API server are kept, because they name the field that was wrong.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -13,6 +12,7 @@ from typing import Any
 import aiohttp
 
 from privatellm import errors
+from privatellm.foreign import parse_json
 
 _BY_CODE: Mapping[int, type[errors.KubernetesError]] = {
     HTTPStatus.UNAUTHORIZED: errors.UnauthorizedError,
@@ -42,8 +42,8 @@ def of_answer(
             retry_after=_seconds(headers.get("Retry-After", "")),
         )
     try:
-        status = json.loads(body)
-    except ValueError:
+        status = parse_json(body)
+    except errors.InvalidInputError:
         status = {"message": body}
     return of_status(action, code, status if isinstance(status, dict) else {})
 
@@ -66,7 +66,7 @@ def translated(action: str, patience_seconds: float) -> Iterator[None]:
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-        # ValueError is a body cut off in the middle of its JSON.
+        # ValueError is a body cut off in the middle of its JSON, or nested deeper than we can follow.
         raise errors.UnavailableError(
             f"{action} failed: the API server could not be reached ({_cause(error, patience_seconds)}).",
             reason=type(error).__name__,

@@ -5,7 +5,6 @@ document stays, because a portal that gets half a page shows nothing.
 """
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -13,6 +12,7 @@ from typing import Self
 import structlog
 
 from privatellm.errors import InvalidInputError
+from privatellm.foreign import parse_json
 
 log = structlog.get_logger(__name__)
 
@@ -38,8 +38,8 @@ class Document:
         """
         try:
             body = file.read_bytes()
-            content = json.loads(body)
-        except (OSError, ValueError) as error:
+            content = parse_json(body)
+        except (OSError, InvalidInputError) as error:
             raise InvalidInputError(
                 f"The document {file} cannot be read as JSON: {error}."
             ) from error

@@ -7,6 +7,8 @@ can only concern that customer's own objects.
 
 import json
 
+from privatellm.errors import InvalidInputError
+from privatellm.foreign import parse_json
 from privatellm.kube import Manifest
 from privatellm_sync_agent.engine.publication import RelatedRule
 from privatellm_sync_agent.engine.work import Work
@@ -74,9 +76,12 @@ def places(remote: Manifest, identifier: str) -> dict[Place, str]:
         if _identifier(key) != identifier:
             continue
         try:
-            value = json.loads(text)
-            place = Place(str(value.get("namespace", "")), str(value["name"]))
-            found[place] = str(value.get("copyOf", ""))
-        except (ValueError, KeyError, AttributeError, TypeError):
+            note = parse_json(text)
+        except InvalidInputError:
             continue
+        match note:
+            case {"name": str(name)}:
+                space, mark = (note.get(key, "") for key in ("namespace", "copyOf"))
+                if isinstance(space, str) and isinstance(mark, str):
+                    found[Place(space, name)] = mark
     return found

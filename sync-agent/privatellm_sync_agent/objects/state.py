@@ -12,6 +12,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, Self
 
+from privatellm.errors import InvalidInputError
+from privatellm.foreign import parse_json
+
 VERSION = 1
 LARGEST = 32 * 1024
 """Bytes of a memory; annotations of one object share 256 KiB, and most belong to others."""
@@ -43,10 +46,10 @@ class Memory:
     def parse(cls, text: str | None) -> Self | None:
         """Read a memory; whatever is not one of ours counts as lost, which costs no correctness."""
         try:
-            stored = json.loads(text or "")
+            stored = parse_json(text or "")
             if stored["v"] == VERSION and isinstance(stored["tree"], dict):
                 return cls(str(stored["salt"]), stored["tree"])
-        except (ValueError, KeyError, TypeError):
+        except (InvalidInputError, KeyError, TypeError):
             pass
         return None
 

@@ -6,13 +6,13 @@ rights where its customers are, and no others. The agent's own rights are the li
 the roles that it has the verb ``bind`` for. Upstream ignores the annotation.
 """
 
-import json
 import re
 from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from privatellm.errors import InvalidObjectError
+from privatellm.errors import InvalidInputError, InvalidObjectError
+from privatellm.foreign import parse_json
 from privatellm.kube import Manifest
 from privatellm.kube.kinds import ROLE_BINDING
 from privatellm_sync_agent.published.model import SpecModel
@@ -66,8 +66,8 @@ def grants_of(manifest: Manifest) -> tuple[Grant, ...]:
 
 def _parsed(key: str, text: str) -> Grant:
     try:
-        found = Grant.model_validate(json.loads(text))
-    except (ValueError, ValidationError) as error:
+        found = Grant.model_validate(parse_json(text))
+    except (InvalidInputError, ValidationError) as error:
         raise _fault(key, text) from error
     if not _ACCOUNT.fullmatch(found.service_account):
         raise _fault(key, text)

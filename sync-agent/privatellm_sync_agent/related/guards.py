@@ -6,12 +6,12 @@ object: ``keys`` (only these keys of ``data`` travel), ``labels`` (the original 
 treated as if it did not exist, so a copy made before is removed. Upstream ignores the annotation.
 """
 
-import json
 from typing import Any
 
 from pydantic import Field, ValidationError
 
-from privatellm.errors import InvalidObjectError
+from privatellm.errors import InvalidInputError, InvalidObjectError
+from privatellm.foreign import parse_json
 from privatellm.kube import Manifest
 from privatellm_sync_agent.published.model import SpecModel
 from privatellm_sync_agent.published.spec import GroupKind
@@ -74,8 +74,8 @@ def kind_of(reference: dict[str, Any]) -> GroupKind:
 
 def _parsed(key: str, text: str) -> Guard:
     try:
-        return Guard.model_validate(json.loads(text))
-    except (ValueError, ValidationError) as error:
+        return Guard.model_validate(parse_json(text))
+    except (InvalidInputError, ValidationError) as error:
         raise InvalidObjectError(
             f"The annotation {key} must be a JSON object of keys, labels and controlled; got {text!r}."
         ) from error

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from privatellm.foreign import parse_json
 from privatellm_sync_agent.templates.errors import TemplateError
 from privatellm_sync_agent.templates.values import required_text, text_of, truthy
 
@@ -113,7 +114,7 @@ DEFAULTS: Mapping[str, Callable[..., Any]] = {
     "deepEqual": lambda a, b: a == b,
     "kindOf": _kind,
     "kindIs": lambda kind, value: _kind(value) == kind,
-    "fromJson": lambda text: json.loads(required_text(text)),
+    "fromJson": lambda text: parse_json(required_text(text)),
     "toJson": lambda value: _json(value, separators=(",", ":")),
     "toRawJson": lambda value: _json(value, separators=(",", ":")),
     "toPrettyJson": lambda value: _json(value, indent=2),

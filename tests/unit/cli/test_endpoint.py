@@ -41,6 +41,8 @@ def test_lines_that_carry_no_event_are_skipped(line: str) -> None:
         ('error: {"error": {"message": "no slot"}}', "no slot"),
         ("data: <html>", "no event of the API"),
         ("data: [1, 2]", "no event of the API"),
+        ("data: " + "[" * 4000, "no event of the API"),
+        ("error: " + "[" * 4000, "The server broke off"),
     ],
 )
 def test_an_answer_that_breaks_off_says_why(line: str, said: str) -> None:

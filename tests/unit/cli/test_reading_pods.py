@@ -42,6 +42,7 @@ def test_how_a_download_fares_is_read_off_the_fetchers_log(
     """Other lines say nothing about it."""
     assert downloads.news_of(json.dumps(entry).encode()) == expected
     assert downloads.news_of(b"not json") is None
+    assert downloads.news_of(b"[" * 4000) is None
 
 
 @pytest.mark.parametrize("name", ["progress", "retry"])

@@ -142,8 +142,9 @@ async def test_silence_is_not_an_answer() -> None:
     [
         pytest.param('data: {"error": {"message": "context is full"}}', "context is full"),
         pytest.param("data: {broken", "no JSON"),
+        pytest.param("data: " + "[" * 4000, "no JSON"),
     ],
-    ids=["an error in the stream", "no JSON"],
+    ids=["an error in the stream", "no JSON", "nested too deeply"],
 )
 async def test_a_broken_stream_is_reported(line: str, named: str) -> None:
     """An error after the status has been sent is not lost."""

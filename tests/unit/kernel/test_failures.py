@@ -60,7 +60,9 @@ def test_a_throttled_request_says_how_long_to_wait(header: str, seconds: float) 
     assert error.retry_after == seconds
 
 
-@pytest.mark.parametrize("body", ["<html>bad gateway</html>", "", "[]", '"text"', "null"])
+@pytest.mark.parametrize(
+    "body", ["<html>bad gateway</html>", "", "[]", '"text"', "null", "[" * 4000]
+)
 def test_an_answer_that_is_no_status_is_still_translated(body: str) -> None:
     error = failures.of_answer("GET /x", 502, body, {})
 

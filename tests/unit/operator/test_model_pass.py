@@ -257,7 +257,16 @@ def test_a_job_is_held_to_what_was_recorded() -> None:
 
 @pytest.mark.parametrize(
     "message",
-    ["", "no", "[]", '{"sha256": "x", "sizeBytes": 1}', f'{{"sha256": "{FIRST}"}}', "{}"],
+    [
+        "",
+        "no",
+        "[]",
+        "[" * 4000,
+        '{"sha256": ' * 4000,
+        '{"sha256": "x", "sizeBytes": 1}',
+        f'{{"sha256": "{FIRST}"}}',
+        "{}",
+    ],
 )
 def test_anything_else_is_no_report(message: str) -> None:
     """What cannot be read is not recorded."""

@@ -379,6 +379,25 @@ CAUSES = {
         Reason.FETCH_FAILED,
         "[1, 2]",
     ),
+    "a fetcher that nests": (
+        pod(init={"state": {"terminated": {"exitCode": 1, "message": "[" * 4000}}}),
+        Reason.FETCH_FAILED,
+        "[[[",
+    ),
+    "a fetcher whose words are no text": (
+        pod(
+            init={
+                "state": {
+                    "terminated": {
+                        "exitCode": 1,
+                        "message": '{"reason": "NotFound", "message": [1]}',
+                    }
+                }
+            }
+        ),
+        "NotFound",
+        "says no more",
+    ),
     "an image that cannot be pulled": (
         _server({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off"}}),
         Reason.IMAGE_PULL_FAILED,

@@ -129,6 +129,7 @@ def test_a_memory_that_is_not_ours_counts_as_lost() -> None:
         "",
         "x",
         "[]",
+        '{"v":' * 4000,
         '{"v":2,"salt":"","tree":{}}',
         '{"v":1}',
         '{"v":1,"tree":3,"salt":""}',

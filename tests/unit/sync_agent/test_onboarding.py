@@ -47,6 +47,7 @@ def test_grants_come_in_the_order_of_their_identifiers() -> None:
         "",
         "[]",
         "{}",
+        "[" * 4000,
         *(
             json.dumps(GOOD | wrong)
             for wrong in (

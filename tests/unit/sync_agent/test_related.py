@@ -245,7 +245,7 @@ def test_a_guard_narrows_what_travels() -> None:
     assert Guard().narrowed(owned("u")) == owned("u")
 
 
-@pytest.mark.parametrize("text", ["", "x", "[]", '{"kyes": []}', '{"keys": 1}'])
+@pytest.mark.parametrize("text", ["", "x", "[]", "[" * 4000, '{"kyes": []}', '{"keys": 1}'])
 def test_a_guard_that_cannot_be_read_stops_the_copying(text: str) -> None:
     """Without its guard nothing may travel."""
     with pytest.raises(InvalidObjectError):

@@ -224,7 +224,7 @@ NO_ANSWERS = {
     "ends in its middle": in_pieces(WHOLE, sent=len(WHOLE) // 2),
     "ends before its last byte": in_pieces(WHOLE, sent=len(WHOLE) - 1),
     "ends within a number, of no known length": (
-        b"HTTP/1.1 200 OK\r\n\r\n" + WHOLE.partition(b"_total 50")[0] + b"_total 5",
+        b"HTTP/1.1 200 OK\r\n\r\n" + WHOLE.partition(b".5\nllamacpp:requests_processing")[0],
     ),
     "lacks a counter": in_pieces(LACKING),
     "has a counter that is none": in_pieces(WHOLE.replace(b"_total 50", b"_total NaN")),
@@ -282,6 +282,7 @@ async def test_what_is_no_whole_answer_changes_no_counter(
     for shown_now in (failed, found):
         assert shown_now[series("private_llm_model_generated_tokens_total", WHO)] == 50
         assert shown_now[series("private_llm_model_prompt_tokens_total", WHO)] == 100
+        assert shown_now[series("private_llm_model_generation_seconds_total", WHO)] == 2.5
     assert found[series("private_llm_model_scrapes_total", {"result": "success"})] == 2
 
 

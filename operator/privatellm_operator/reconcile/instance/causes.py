@@ -4,11 +4,12 @@ A cause is something a person has to act upon; a pod that is still on its way ha
 changes with every restart or back-off, so that a broken instance does not rewrite its status for ever.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from privatellm.errors import InvalidInputError
+from privatellm.foreign import parse_json
 from privatellm.kube import Manifest
 from privatellm_operator.fetcher.errors import FetchReason
 from privatellm_operator.reconcile.instance.reasons import Reason
@@ -34,6 +35,7 @@ _STEADY_PULL_PROBLEMS = frozenset({"ErrImageNeverPull", "InvalidImageName"})
 _VOLUME_WORDS = ("persistentvolumeclaim", "persistent volume")
 """What the scheduler's messages about volumes have in common."""
 
+_SILENT_FETCHER = "The fetcher says no more about it"
 _REFUSALS = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
 
 
@@ -280,10 +282,13 @@ def _report(container: Container) -> Cause | None:
     """
     lines = str(container.ended.get("message", "")).strip().splitlines()
     try:
-        report = json.loads(lines[-1]) if lines else None
-    except ValueError:
+        report = parse_json(lines[-1]) if lines else None
+    except InvalidInputError:
         return None
-    if not isinstance(report, dict) or str(report.get("reason")) not in set(FetchReason):
-        return None
-    message = str(report.get("message") or "The fetcher says no more about it")
-    return Cause(FetchReason(report["reason"]), sentence(message), of_model=True)
+    match report:
+        case {"reason": str(reason)} if reason in set(FetchReason):
+            said = report.get("message")
+            message = said if said and isinstance(said, str) else _SILENT_FETCHER
+            return Cause(FetchReason(reason), sentence(message), of_model=True)
+        case _:
+            return None

@@ -1,11 +1,12 @@
 """What a fetcher reports in its termination message."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from privatellm.api.llm_model import SHA256_PATTERN
+from privatellm.errors import InvalidInputError
+from privatellm.foreign import parse_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,11 @@ class Report:
 def parse_report(message: str) -> Iterator[Report]:
     """Yield the report in a termination message, if there is one."""
     try:
-        report = json.loads(message)
-    except ValueError:
+        report = parse_json(message)
+    except InvalidInputError:
         return
-    if not isinstance(report, dict):
-        return
-    sha256, size = str(report.get("sha256")), report.get("sizeBytes")
-    if re.fullmatch(SHA256_PATTERN, sha256) and isinstance(size, int):
-        yield Report(sha256, size)
+    match report:
+        case {"sha256": str(sha256), "sizeBytes": int(size)} if re.fullmatch(
+            SHA256_PATTERN, sha256
+        ):
+            yield Report(sha256, size)
