@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
+from privatellm.foreign import parse_json
 from privatellm_operator.fetcher.storage import beside, storage_errors
 
 _CHUNK = 1024 * 1024
@@ -51,7 +52,7 @@ def read_marker(output: Path) -> Marker | None:
     """Return the marker if it describes the file as it is now."""
     # A marker that cannot be read proves nothing, and the file is then checked in full.
     with suppress(OSError, ValueError, KeyError, TypeError):
-        record = json.loads(beside(output, "verified").read_text(encoding="utf-8"))
+        record = parse_json(beside(output, "verified").read_text(encoding="utf-8"))
         marker = Marker(
             sha256=record["sha256"],
             source=record["source"],

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from privatellm.foreign import parse_json
 from privatellm_operator.fetcher.errors import InsufficientStorageError, StorageFailedError
 from privatellm_operator.fetcher.resume import Representation, ResumePoint
 
@@ -111,7 +112,7 @@ class PartialFile:
     def _read_record(self) -> Representation | None:
         # A record that cannot be read is no record; the file is then fetched from its start.
         with suppress(OSError, ValueError, KeyError, TypeError):
-            record = json.loads(self._record.read_text(encoding="utf-8"))
+            record = parse_json(self._record.read_text(encoding="utf-8"))
             if record["source"] == self.source_identity:
                 return Representation(record["validator"], record["total"])
         return None

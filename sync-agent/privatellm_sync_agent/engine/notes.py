@@ -79,9 +79,10 @@ def places(remote: Manifest, identifier: str) -> dict[Place, str]:
             note = parse_json(text)
         except InvalidInputError:
             continue
-        match note:
-            case {"name": str(name)}:
-                space, mark = (note.get(key, "") for key in ("namespace", "copyOf"))
-                if isinstance(space, str) and isinstance(mark, str):
-                    found[Place(space, name)] = mark
+        # Upstream's notes have no mark, and those about objects without a namespace have none.
+        match {"namespace": "", "copyOf": ""} | note if isinstance(note, dict) else None:
+            case {"namespace": str(namespace), "name": str(name), "copyOf": str(mark)}:
+                found[Place(namespace, name)] = mark
+            case _:
+                continue
     return found

@@ -286,8 +286,8 @@ def _report(container: Container) -> Cause | None:
     except InvalidInputError:
         return None
     match report:
-        case {"reason": str(reason)} if reason in set(FetchReason):
-            said = report.get("message")
+        case {"reason": str(reason), **others} if reason in set(FetchReason):
+            said = others.get("message")
             message = said if said and isinstance(said, str) else _SILENT_FETCHER
             return Cause(FetchReason(reason), sentence(message), of_model=True)
         case _:
