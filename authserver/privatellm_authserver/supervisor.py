@@ -13,8 +13,10 @@ import asyncio
 import random
 import socket
 import sys
+from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -59,6 +61,7 @@ class Supervisor:
         *,
         command_for: CommandFor = worker_command,
         hung_seconds: float = HUNG_SECONDS,
+        stop_seconds: float = STOP_SECONDS,
         uptime: Uptime = clocks.uptime,
     ) -> None:
         """Plan the work; :meth:`run` does it.
@@ -69,6 +72,7 @@ class Supervisor:
             spans: Where decisions of kept traces go; ``None`` when nobody wants them.
             command_for: The command line of a worker.
             hung_seconds: Silence after which a worker is killed.
+            stop_seconds: How long a worker may take to end when it is told to.
             uptime: The clock.
         """
         self._fleet = fleet
@@ -76,6 +80,7 @@ class Supervisor:
         self._spans = spans
         self._command_for = command_for
         self._hung_seconds = hung_seconds
+        self._stop_seconds = stop_seconds
         self._uptime = uptime
         self._stopping = asyncio.Event()
         self._log = structlog.stdlib.get_logger("privatellm.supervisor")
@@ -103,34 +108,50 @@ class Supervisor:
             self._log.error("worker ended", worker=worker.number, code=code, restart_in=delay)
             await self._sleep(delay)
 
-    async def _run_once(self, worker: WorkerState) -> int:
-        """Run one process to its end and return its exit code."""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = await self._start(worker.number, theirs)
-        reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_REPORT)
-        closing = asyncio.create_task(self._close_on_stop(writer))
+    async def _run_once(self, worker: WorkerState) -> int | None:
+        """Run one process to its end and return its exit code; ``None`` when none could be started."""
+        try:
+            process, reader, writer = await self._start(worker.number)
+        except OSError as error:
+            # Descriptors, processes or memory may be used up. The other workers answer meanwhile, and it
+            # may pass.
+            self._log.error("worker cannot be started", worker=worker.number, why=str(error))
+            return None
+        ending = asyncio.create_task(self._end_on_stop(process, writer))
         try:
             await self._listen(reader, worker)
-            return await asyncio.wait_for(process.wait(), STOP_SECONDS)
-        except (TimeoutError, ValueError) as error:
+            return await asyncio.wait_for(process.wait(), self._stop_seconds)
+        except (OSError, ValueError) as error:
             # Silent for too long, or talking nonsense: either way it is of no use.
             self._log.error("worker is killed", worker=worker.number, why=repr(error))
-            process.kill()
+            _kill(process)
             return await process.wait()
         finally:
-            closing.cancel()
+            ending.cancel()
             writer.close()
 
-    async def _start(self, number: int, channel: socket.socket) -> Process:
-        listener = self._listener.fileno()
-        return await asyncio.create_subprocess_exec(
-            *self._command_for(number, listener, channel.fileno()),
-            pass_fds=(listener, channel.fileno()),
-            start_new_session=True,
-        )
+    async def _start(self, number: int) -> tuple[Process, StreamReader, StreamWriter]:
+        """Start a process and return it with our end of its channel.
 
-    async def _listen(self, reader: asyncio.StreamReader, worker: WorkerState) -> None:
+        Raises:
+            OSError: when the machine, or a limit of ours, does not allow another process.
+        """
+        listener = self._listener.fileno()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_REPORT)
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *self._command_for(number, listener, theirs.fileno()),
+                    pass_fds=(listener, theirs.fileno()),
+                    start_new_session=True,
+                )
+            except OSError:
+                writer.close()
+                raise
+        return process, reader, writer
+
+    async def _listen(self, reader: StreamReader, worker: WorkerState) -> None:
         """Take reports in until the worker closes its end."""
         while True:
             line = await asyncio.wait_for(reader.readline(), self._hung_seconds)
@@ -141,16 +162,31 @@ class Supervisor:
             if self._spans is not None:
                 write_spans(report.spans, self._spans)
 
-    async def _close_on_stop(self, writer: asyncio.StreamWriter) -> None:
-        """Close our direction of the channel, which is the order to end; reports still come in."""
+    async def _end_on_stop(self, process: Process, writer: StreamWriter) -> None:
+        """Close our direction of the channel, which is the order to end; reports still come in.
+
+        Who does not follow is killed: for a frozen worker the kubelet would end its patience before ours,
+        and kill us before the spans that wait here are sent.
+        """
         await self._stopping.wait()
         writer.write_eof()
+        await asyncio.sleep(self._stop_seconds)
+        self._log.error(
+            "worker is killed", pid=process.pid, why="It did not end when it was told to."
+        )
+        _kill(process)
 
     async def _sleep(self, seconds: float) -> None:
         try:
             await asyncio.wait_for(self._stopping.wait(), seconds)
         except TimeoutError:
             return
+
+
+def _kill(process: Process) -> None:
+    """Kill a process, which may have ended meanwhile."""
+    with suppress(ProcessLookupError):
+        process.kill()
 
 
 def restart_delay(failures: int) -> float:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import resource
 import signal
 import time
 from base64 import b64decode
@@ -173,6 +174,33 @@ async def test_a_worker_that_dies_is_replaced(service: Service) -> None:
     assert survivor in workers
     assert len(workers) == 2
     assert 'worker_restarts_total{worker="0"}' in (await service.get("/metrics")).text
+
+
+async def test_a_worker_that_cannot_be_replaced_yet_leaves_the_others_answering(
+    service: Service,
+) -> None:
+    """A supervisor without a free descriptor goes on, and starts the worker once it has some."""
+    supervisor, (victim, survivor) = service.process.pid, service.workers()
+    limits = resource.prlimit(supervisor, resource.RLIMIT_NOFILE)
+    resource.prlimit(supervisor, resource.RLIMIT_NOFILE, (free_descriptor(supervisor), limits[1]))
+    os.kill(victim, signal.SIGKILL)
+
+    async def noticed() -> bool:
+        return "worker cannot be started" in service.log.read_text()
+
+    await eventually(noticed, within=SOON, what="a failed start")
+    assert (await service.ask(make_key())).status_code == 401
+    resource.prlimit(supervisor, resource.RLIMIT_NOFILE, limits)
+    await service.until_ready()
+
+    assert survivor in service.workers()
+    assert len(service.workers()) == 2
+
+
+def free_descriptor(pid: int) -> int:
+    """Return the number that the next descriptor of a process would get."""
+    used = {int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+    return min(set(range(len(used) + 1)) - used)
 
 
 class Asker:
