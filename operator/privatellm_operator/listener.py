@@ -4,35 +4,58 @@
 is 503 while the picture of the cluster is not complete and while the Lease has run out.
 """
 
+from collections.abc import Callable
+from typing import Final
+
 from aiohttp import web
 
 from privatellm_operator.metrics import Metrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+STANDBY: Final = "standby"
+LEADING: Final = "leading"
+
 
 class Readiness:
-    """What the process is doing, for its probes."""
+    """What the process is doing, for its probes and for who asks whether it leads."""
 
-    def __init__(self) -> None:
-        self.state = "starting"
-        self.is_ready = False
+    def __init__(self, is_certain: Callable[[], bool]) -> None:
+        """Start with nothing.
+
+        Args:
+            is_certain: Whether nobody else can lead by now; asked anew whenever somebody asks us.
+        """
+        self._is_certain = is_certain
+        self._state = "starting"
+
+    @property
+    def state(self) -> str:
+        """The state in one or two words; whose Lease ran out does not say that it leads."""
+        expired = self._state == LEADING and not self._is_certain()
+        return "lease expired" if expired else self._state
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the process does its work or stands by to do it."""
+        return self.state in (STANDBY, LEADING)
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether the process does the work, and nobody else can be doing it."""
+        return self.state == LEADING
 
     def stand_by(self) -> None:
         """Wait for the Lease, ready to take over."""
-        self.state, self.is_ready = "standby", True
+        self._state = STANDBY
 
     def prepare(self) -> None:
-        """Lead, but without a complete picture yet."""
-        self.state, self.is_ready = "priming", False
+        """Have the Lease, but no complete picture yet."""
+        self._state = "priming"
 
     def lead(self) -> None:
         """Do the work."""
-        self.state, self.is_ready = "leading", True
-
-    def doubt(self) -> None:
-        """Pause because the Lease could not be renewed."""
-        self.state, self.is_ready = "lease expired", False
+        self._state = LEADING
 
 
 class Listener:

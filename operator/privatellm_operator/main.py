@@ -11,9 +11,10 @@ from privatellm.backend_keys import PlatformKey
 from privatellm.errors import InvalidInputError, PrivateLLMError
 from privatellm.kube import KubeClient
 from privatellm.kube.fence import FencedClient
+from privatellm.kube.lease import Lease
 from privatellm.telemetry.logs import configure_logging
 from privatellm.telemetry.tracing import spans_of
-from privatellm_operator.process import OperatorProcess
+from privatellm_operator.process import OperatorProcess, lease_settings
 from privatellm_operator.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -58,7 +59,9 @@ async def serve(settings: Settings) -> None:
             await FencedClient.connect() as client,
             await KubeClient.connect(connection_limit=0) as watch_client,
         ):
-            await OperatorProcess(settings, platform_key, client, watch_client, spans).run()
+            lease = Lease(client, lease_settings(settings))
+            process = OperatorProcess(settings, platform_key, client, watch_client, lease, spans)
+            await process.run()
 
 
 if __name__ == "__main__":

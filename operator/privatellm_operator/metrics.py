@@ -7,7 +7,7 @@ asks them (:mod:`privatellm_operator.observing.scraping`).
 
 import asyncio
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
@@ -26,7 +26,6 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = process_registry()
-        self.is_leading = False
         self._passes = counter_in(self.registry, families.PASSES)
         self._durations = histogram_in(self.registry, families.PASS_SECONDS)
         self._depth = gauge_in(self.registry, families.QUEUE_DEPTH)
@@ -64,10 +63,9 @@ class Metrics:
         """Let a collector speak at each scrape."""
         self.registry.register(collector)
 
-    def lead(self, *, leading: bool) -> None:
-        """Note whether this process does the work."""
-        self.is_leading = leading
-        self._leading.set(float(leading))
+    def show_lead(self, is_leading: Callable[[], bool]) -> None:
+        """Ask whenever somebody scrapes whether this process does the work."""
+        self._leading.set_function(lambda: float(is_leading()))
 
     def became_ready(self, occasion: str, seconds: float) -> None:
         """Note how long an order took, by what it was: ``created`` or ``changed``."""

@@ -1,8 +1,9 @@
 """One operator process: stand by, lead, and leave without a trace.
 
-Stand-by processes serve their probes and wait for the Lease. The leader lists the world once, starts its
-watches, and works until somebody asks it to stop or takes the Lease. Leaving goes backwards: no new pass
-starts, running passes finish, our watches end, the Lease is released, and kopf ends, which only listens.
+Stand-by processes serve their probes and wait for the Lease. Who has it renews it from then on to the end
+of its last pass. The leader lists the world once, starts its watches, and works, until somebody asks it to
+stop or takes the Lease, whatever it is doing then. Leaving goes backwards: no new pass starts, running
+passes finish, our watches end, the Lease is released, and kopf ends, which only listens.
 """
 
 import asyncio
@@ -73,6 +74,7 @@ class OperatorProcess:
         platform_key: PlatformKey,
         client: FencedClient,
         watch_client: KubeClient,
+        lease: Lease,
         spans: CountingSink | None = None,
     ) -> None:
         """Put the parts together; nothing is started or asked yet.
@@ -80,20 +82,21 @@ class OperatorProcess:
         Args:
             settings: What the platform team decided.
             platform_key: The secret that backend keys derive from.
-            client: For passes, whose writes ask the Lease, and for the Lease.
+            client: For passes, whose writes ask the Lease.
             watch_client: For watches of our own, each of which holds a connection.
+            lease: Who has it leads.
             spans: Where traces go; ``None`` when nobody wants them.
         """
         self._settings = settings
         self._metrics = Metrics()
-        self._readiness = Readiness()
+        self._readiness = Readiness(lease.is_certain)
         self._listener = Listener(self._readiness, self._metrics)
         world = World(served=settings.watch.namespaces)
         revocations = Revocations(settings.tokens.token_namespace, self._metrics.revoked)
-        journal = Journal(world, self._metrics, utc_now, spans, revocations)
-        self._queue = WorkQueue(observer=self._metrics, frame=journal.frame)
+        self._journal = Journal(world, self._metrics, utc_now, spans, revocations)
+        self._queue = WorkQueue(observer=self._metrics, frame=self._journal.frame)
         self._obstacles = ObstacleWatches(watch_client, self._queue)
-        self._lease = Lease(client, _lease_settings(settings))
+        self._lease = lease
         self._context = ProcessContext(
             client.behind(self._lease.is_certain),
             settings,
@@ -121,7 +124,8 @@ class OperatorProcess:
         metrics = self._metrics
         metrics.watch(self._queue)
         metrics.compare_clocks(client)
-        metrics.show(WorldCollector(world, lambda: metrics.is_leading))
+        metrics.show_lead(lambda: self._readiness.is_leading)
+        metrics.show(WorldCollector(world, lambda: self._readiness.is_leading))
         metrics.show(self._scraper)
         metrics.show(self._last_use.tally)
         show_spans(metrics.registry, families.SPANS, spans)
@@ -145,16 +149,19 @@ class OperatorProcess:
             await self._listener.close()
 
     async def _lead(self) -> None:
+        """Hold the Lease and, as long as that lasts, see the world once and work."""
         self._readiness.prepare()
+        # The first look at a large world takes longer than the Lease lasts.
+        holding = asyncio.create_task(self._lease.hold(self._note_lease))
         async with contextlib.AsyncExitStack() as tenure:
-            tenure.push_async_callback(self._end_tenure)
-            if await self._unless_stopped(self._prime()):
+            tenure.push_async_callback(self._end_tenure, holding)
+            if await self._unless_stopped(self._prime(), holding):
                 self._readiness.lead()
-                self._metrics.lead(leading=True)
-                await self._work(tenure)
+                await self._work(tenure, holding)
 
-    async def _end_tenure(self) -> None:
+    async def _end_tenure(self, holding: asyncio.Task[None]) -> None:
         """Let the next candidate lead; nothing of ours writes any more."""
+        await _end(holding)
         await self._watches.close()
         await self._obstacles.close()
         with contextlib.suppress(KubernetesError):
@@ -180,13 +187,13 @@ class OperatorProcess:
             self._queue.add(key)
         log.info("primed", instances=len(context.world[kinds.LLM_INSTANCE]), keys=len(self._queue))
 
-    async def _work(self, tenure: contextlib.AsyncExitStack) -> None:
+    async def _work(self, tenure: contextlib.AsyncExitStack, holding: asyncio.Task[None]) -> None:
         """Do what a leader does, until one part ends."""
         watch = self._settings.watch
         reconcilers = build_reconcilers(self._context, self._catalogue, self._sweep)
         passes = asyncio.create_task(self._queue.run(reconcilers, workers=watch.workers))
         others = [
-            asyncio.create_task(self._lease.hold(self._note_lease)),
+            holding,
             asyncio.create_task(every(watch.relist_seconds, self._relist)),
             asyncio.create_task(every(watch.sweep_seconds, self._look_around)),
             asyncio.create_task(every(ASK_SECONDS, self._ask_fetches)),
@@ -215,7 +222,6 @@ class OperatorProcess:
     async def _finish(self, passes: asyncio.Task[None], others: list[asyncio.Task[Any]]) -> None:
         """Let running passes finish, and end everything else that may write."""
         self._readiness.stand_by()
-        self._metrics.lead(leading=False)
         log.info("stopping", waiting=len(self._queue))
         self._queue.stop()
         await asyncio.wait({passes}, timeout=FINISH_SECONDS)
@@ -224,9 +230,7 @@ class OperatorProcess:
         else:
             # The next leader looks at every object anew and does what is missing.
             log.warning("passes cut off", after_seconds=FINISH_SECONDS)
-        for task in (passes, *others):
-            task.cancel()
-        await asyncio.gather(passes, *others, return_exceptions=True)
+        await _end(passes, *others)
 
     async def _follow_events(self) -> None:
         registry = build_registry(self._arrivals, self._watches)
@@ -253,15 +257,17 @@ class OperatorProcess:
     def _catch_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop.set)
+            loop.add_signal_handler(number, self.stop)
+
+    def stop(self) -> None:
+        """Ask the process to leave, as a signal does."""
+        self._stop.set()
 
     def _note_lease(self, certain: bool) -> None:  # noqa: FBT001 - the signature of a callback
-        self._metrics.lead(leading=certain)
+        """Begin no pass while somebody else may lead."""
         if certain:
-            self._readiness.lead()
             self._queue.resume()
         else:
-            self._readiness.doubt()
             self._queue.pause()
 
     async def _relist(self) -> None:
@@ -274,20 +280,33 @@ class OperatorProcess:
         enqueue_catalogue(self._context, self._catalogue)
         await self._sweep.sweep()
 
-    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Do the work and return True, or drop it and return False when asked to stop."""
+    async def _unless_stopped(
+        self, work: Coroutine[Any, Any, None], *others: asyncio.Task[None]
+    ) -> bool:
+        """Do the work and return True, or drop it and return False when asked to stop.
+
+        Args:
+            work: What is to be done.
+            others: What must not end meanwhile: the work is dropped, and what ended it is raised.
+        """
         task = asyncio.create_task(work)
         stopped = asyncio.create_task(self._stop.wait())
-        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if task.done():
-            task.result()
-            return True
+        try:
+            await asyncio.wait({task, stopped, *others}, return_when=asyncio.FIRST_COMPLETED)
+            for ended in (each for each in (*others, task) if each.done()):
+                ended.result()
+            return task.done()
+        finally:
+            await _end(task, stopped)
+
+
+async def _end(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
         task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        return False
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _lease_settings(settings: Settings) -> LeaseSettings:
+def lease_settings(settings: Settings) -> LeaseSettings:
+    """Return which Lease operators of these settings want, and as whom."""
     identity = settings.pod.name or socket.gethostname()
     return LeaseSettings(settings.pod.namespace, LEASE_NAME, identity)

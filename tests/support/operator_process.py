@@ -17,16 +17,14 @@ from eventually import eventually
 STOP_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class RunningOperator:
-    """A started process.
+@dataclass(frozen=True)
+class Probed:
+    """An operator, seen from outside.
 
     Attributes:
-        process: The process.
         port: Where its probes and metrics are.
     """
 
-    process: asyncio.subprocess.Process
     port: int
 
     async def state(self) -> str:
@@ -58,6 +56,17 @@ class RunningOperator:
             return await self.state() == state
 
         await eventually(reached, within=60, what=f"an operator that is {state}")
+
+
+@dataclass(frozen=True)
+class RunningOperator(Probed):
+    """A started process.
+
+    Attributes:
+        process: The process.
+    """
+
+    process: asyncio.subprocess.Process
 
     async def stop(self) -> int:
         """Ask the process to stop and return its exit code."""
@@ -93,7 +102,7 @@ async def running(variables: Mapping[str, str], log: Path) -> AsyncIterator[Runn
             stderr=output,
         )
         try:
-            yield RunningOperator(process, port)
+            yield RunningOperator(port, process)
         finally:
             if process.returncode is None:
                 process.kill()

@@ -92,7 +92,7 @@ def operator_exposition() -> bytes:
     metrics = Metrics()
     metrics.watch(context.queue)
     metrics.compare_clocks(context.client)
-    metrics.lead(leading=True)
+    metrics.show_lead(lambda: True)
     metrics(Key(kinds.LLM_INSTANCE, "acme", "chat"), "success", 0.01)
     metrics.became_ready("created", 4.0)
     metrics.revoked(0.02)

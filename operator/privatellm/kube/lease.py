@@ -4,9 +4,10 @@ The holder renews the Lease; who waits takes it over when it has not changed for
 is measured by the waiter's own monotonic clock, so clocks need not agree. Every write carries the resource
 version it was decided on, so of two takers one loses.
 
-A holder that cannot reach the API server cannot write anything else there either, so it keeps its work and
-pauses: it may go on when the Lease is still its own, and must end when somebody else has taken it. Who
-was suspended can ask :meth:`Lease.is_certain` before each write. Nothing here protects a process that was
+Whoever acquires the Lease has to call :meth:`Lease.hold` at once, whatever there is to prepare. A holder
+that cannot reach the API server cannot write anything else there either, so it keeps its work and pauses:
+it may go on when the Lease is still its own, and must end when somebody else has taken it. Who was
+suspended can ask :meth:`Lease.is_certain` before each write. Nothing here protects a process that was
 suspended between that question and the write; a later leader repairs what that one leaves.
 """
 
@@ -29,6 +30,8 @@ from privatellm.kube.client import KubeClient, Manifest
 from privatellm.kube.kinds import LEASE
 
 log = structlog.get_logger(__name__)
+
+_NEVER = float("-inf")
 
 
 class LeaseLostError(PrivateLLMError):
@@ -74,7 +77,13 @@ class Lease:
         self._settings = settings
         self._clock = clock
         self._seen: tuple[str, float] = ("", 0.0)
-        self._certain_until = float("-inf")
+        self._certain_until = _NEVER
+        self._led_before: datetime | None = None
+
+    @property
+    def led_before(self) -> datetime | None:
+        """When the leader before us last said that it leads, by its clock; ``None`` when there was none."""
+        return self._led_before
 
     def is_certain(self) -> bool:
         """Return whether nobody else can have taken the Lease yet, by our clock and without a request."""
@@ -94,7 +103,7 @@ class Lease:
             await asyncio.sleep(self._settings.retry_every)
 
     async def hold(self, note: Callable[[bool], None] = _ignore) -> None:
-        """Renew the Lease for ever.
+        """Renew the Lease for ever, which has to begin as soon as it is acquired.
 
         Args:
             note: Told ``False`` when the Lease has run out because it could not be renewed, and ``True``
@@ -103,29 +112,43 @@ class Lease:
         Raises:
             LeaseLostError: when somebody else holds it.
         """
-        renewed, certain = self._clock(), True
+        noted = True
         while True:
-            await asyncio.sleep(self._settings.renew_every)
-            try:
-                held = await self._try()
-            except KubernetesError as error:
-                log.warning("lease not renewed", error=str(error))
-                if certain and self._clock() - renewed > self._settings.duration:
-                    certain = False
-                    note(certain)
-                continue
-            if not held:
-                raise LeaseLostError(
-                    f"The Lease {self._settings.name} was taken over, so this process ends its work."
-                )
-            renewed = self._clock()
-            if not certain:
-                certain = True
-                note(certain)
+            await asyncio.sleep(self._pause())
+            await self._renew()
+            if self.is_certain() is not noted:
+                noted = not noted
+                note(noted)
+
+    def _pause(self) -> float:
+        """Return the seconds until the next renewal; one that failed or was slow is soon repeated."""
+        renewed = self._certain_until - self._settings.duration
+        due = renewed + self._settings.renew_every - self._clock()
+        return max(due, self._settings.retry_every)
+
+    async def _renew(self) -> None:
+        """Renew the Lease if the API server lets us; wait for its answer only while nobody else may lead.
+
+        Raises:
+            LeaseLostError: when somebody else holds the Lease.
+        """
+        left = self._certain_until - self._clock()
+        try:
+            async with asyncio.timeout(left if left > 0 else self._settings.duration):
+                # A conflict may be with a late write of our own, so who met one looks again.
+                held = await self._try() or await self._try()
+        except (KubernetesError, TimeoutError) as error:
+            log.warning("lease not renewed", error=str(error) or "no answer in time")
+            return
+        if not held:
+            self._certain_until = _NEVER
+            raise LeaseLostError(
+                f"The Lease {self._settings.name} was taken over, so this process ends its work."
+            )
 
     async def release(self) -> None:
         """Let the next candidate take over at once, if the Lease is ours."""
-        self._certain_until = float("-inf")
+        self._certain_until = _NEVER
         lease = await self._read()
         if lease is None or _holder(lease) != self._settings.identity:
             return
@@ -147,6 +170,8 @@ class Lease:
             await self._write(lease, holder=self._settings.identity)
         except (AlreadyExistsError, ConflictError):
             return False
+        if self._certain_until == _NEVER:
+            self._led_before = _renewed(lease)
         self._certain_until = began + self._settings.duration
         return True
 
@@ -194,3 +219,12 @@ class Lease:
 
 def _holder(lease: Manifest) -> str:
     return str((lease.get("spec") or {}).get("holderIdentity") or "")
+
+
+def _renewed(lease: Manifest | None) -> datetime | None:
+    """Return when a Lease was renewed last; ``None`` when it does not say, for others may write it too."""
+    try:
+        moment = datetime.fromisoformat(((lease or {}).get("spec") or {}).get("renewTime") or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

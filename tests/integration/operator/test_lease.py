@@ -2,12 +2,13 @@
 
 import asyncio
 import secrets
+from datetime import datetime
 
 import pytest
 
 from eventually import eventually
 from privatellm.errors import UnavailableError
-from privatellm.kube import KubeClient, kinds
+from privatellm.kube import KubeClient, Manifest, kinds
 from privatellm.kube.lease import Lease, LeaseLostError, LeaseSettings
 
 pytestmark = pytest.mark.integration
@@ -100,6 +101,75 @@ async def test_a_renewed_lease_is_never_taken(
         await holder._try()
 
 
+async def test_who_takes_over_knows_when_the_leader_before_led_last(
+    client: KubeClient, system: str, lease_name: str
+) -> None:
+    """From there on it counts what nobody has counted; its own renewals change nothing of that."""
+    first = candidate(client, system, lease_name, "first")
+    await first.acquire()
+    assert first.led_before is None
+    await first._try()
+    lease = await client.get(kinds.LEASE, lease_name, system)
+    assert lease is not None
+    clock = Clock()
+    heir = candidate(client, system, lease_name, "heir", clock)
+    await heir._try()
+    clock.now = 16
+
+    assert await heir._try()
+    assert await heir._try()
+
+    assert heir.led_before == datetime.fromisoformat(lease["spec"]["renewTime"])
+    assert first.led_before is None
+
+
+async def test_a_conflict_with_a_late_write_of_its_own_does_not_end_a_holder(
+    client: KubeClient, system: str, lease_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A renewal that was given up may arrive between the look and the write of the next one."""
+    holder = candidate(client, system, lease_name, "holder")
+    await holder.acquire()
+    write, late, wrote = holder._write, [True], asyncio.Event()
+
+    async def late_and_then(lease: Manifest | None, *, holder: str) -> None:
+        if late:
+            late.clear()
+            await write(lease, holder=holder)
+        await write(lease, holder=holder)
+        wrote.set()
+
+    monkeypatch.setattr(holder, "_write", late_and_then)
+    holding = asyncio.create_task(holder.hold())
+    async with asyncio.timeout(20):
+        await asyncio.wait(
+            {holding, asyncio.create_task(wrote.wait())}, return_when="FIRST_COMPLETED"
+        )
+
+    assert not holding.done()
+    holding.cancel()
+
+
+async def test_a_holder_waits_for_no_answer_longer_than_its_lease_lasts(
+    client: KubeClient, system: str, lease_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that hangs keeps nobody believing that it still leads."""
+    settings = LeaseSettings(system, lease_name, "holder", 1.0, renew_every=0.1, retry_every=0.1)
+    holder, notes = Lease(client, settings), asyncio.Queue[bool]()
+    await holder.acquire()
+
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(holder, "_read", hang)
+        holding = asyncio.create_task(holder.hold(notes.put_nowait))
+        async with asyncio.timeout(20):
+            assert await notes.get() is False
+    async with asyncio.timeout(20):
+        assert await notes.get() is True
+    holding.cancel()
+
+
 async def test_a_holder_that_lost_its_lease_ends(
     client: KubeClient, system: str, lease_name: str
 ) -> None:
@@ -112,6 +182,7 @@ async def test_a_holder_that_lost_its_lease_ends(
     with pytest.raises(LeaseLostError):
         async with asyncio.timeout(20):
             await holder.hold()
+    assert not holder.is_certain()
 
 
 async def test_a_holder_without_an_api_server_pauses_and_goes_on(

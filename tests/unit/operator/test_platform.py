@@ -165,20 +165,22 @@ def test_settings_cannot_change_after_they_were_read() -> None:
 
 async def test_probes_follow_what_the_process_does() -> None:
     """A process that stands by is ready; one that has no picture yet is not."""
-    readiness, metrics = Readiness(), Metrics()
-    listener = Listener(readiness, metrics)
+    certain = True
+    readiness = Readiness(lambda: certain)
+    listener = Listener(readiness, Metrics())
     port = await listener.start("127.0.0.1", 0)
     answers: list[tuple[int, str]] = []
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
-        for change in (
-            readiness.stand_by,
-            readiness.prepare,
-            readiness.lead,
-            readiness.doubt,
-        ):
-            change()
+
+        async def ask() -> None:
             answer = await http.get("/readyz")
             answers.append((answer.status_code, answer.text.strip()))
+
+        for change in (readiness.stand_by, readiness.prepare, readiness.lead):
+            change()
+            await ask()
+        certain = False
+        await ask()
         alive = await http.get("/healthz")
     await listener.close()
 
@@ -197,7 +199,7 @@ async def test_metrics_count_passes_and_show_the_queue() -> None:
     metrics.watch(queue)
     queue.add(Key(kinds.LLM_INSTANCE, "acme", "chat"))
     metrics(Key(kinds.LLM_INSTANCE, "acme", "chat"), "success", 0.1)
-    metrics.lead(leading=True)
+    metrics.show_lead(lambda: True)
 
     text = metrics.text().decode()
 
