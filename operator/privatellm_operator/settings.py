@@ -25,7 +25,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from privatellm.errors import InvalidInputError
 from privatellm.public_host import PublicHost
-from privatellm.telemetry.logs import LogFormat
+from privatellm.telemetry.logs import LogFormat, LogLevel
 
 PREFIX = "PRIVATE_LLM_"
 
@@ -373,7 +373,7 @@ class LogSettings(BaseSettings):
     log_format: LogFormat = LogFormat.JSON
     """JSON lines or columns."""
 
-    log_level: str = "info"
+    log_level: LogLevel = LogLevel.INFO
     """Lowest level that is written."""
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from privatellm.telemetry.logs import LogLevel
 from privatellm_local.node.errors import NodeStartError
 
 
@@ -130,7 +131,7 @@ class NodeConfig(_Settings):
     """Directories below which ``hostPath`` volumes are allowed."""
 
     timings: Timings = Timings()
-    log_level: str = "info"
+    log_level: LogLevel = LogLevel.INFO
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -46,6 +46,21 @@ class LogFormat(StrEnum):
     CONSOLE = "console"
 
 
+class LogLevel(StrEnum):
+    """How bad a line must be to be written; read in any case."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
+
+    @classmethod
+    @override
+    def _missing_(cls, value: object) -> "LogLevel | None":
+        return next((level for level in cls if level == str(value).lower()), None)
+
+
 def configure_logging(log_format: LogFormat, level: str) -> None:
     """Send every log record of this process to stderr in one format.
 

@@ -33,12 +33,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PROGRAMS))
-@pytest.mark.parametrize(("environ", "sentence"), WRONG.values(), ids=list(WRONG))
-def test_a_wrong_variable_ends_the_start_with_one_sentence(
-    program: tuple[str, ...], environ: dict[str, str], sentence: str, tmp_path: Path
-) -> None:
-    """And with the exit code that says that another start would not help; no worker was started."""
+def say(program: tuple[str, ...], environ: dict[str, str], tmp_path: Path) -> str:
+    """Start a program in a wrong environment, and return what it says before it gives up."""
     kubeconfig = tmp_path / "kubeconfig"
     command = [sys.executable, "-m", *program]
     if "sync" in program[0]:
@@ -57,5 +53,25 @@ def test_a_wrong_variable_ends_the_start_with_one_sentence(
     said = ended.stdout + ended.stderr
     assert ended.returncode == 2, said
     assert len(said.splitlines()) == 1
+    return said
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PROGRAMS))
+@pytest.mark.parametrize(("environ", "sentence"), WRONG.values(), ids=list(WRONG))
+def test_a_wrong_variable_ends_the_start_with_one_sentence(
+    program: tuple[str, ...], environ: dict[str, str], sentence: str, tmp_path: Path
+) -> None:
+    """And with the exit code that says that another start would not help; no worker was started."""
+    said = say(program, environ, tmp_path)
+
     assert sentence in said
     assert SECRET not in said
+
+
+@pytest.mark.parametrize("name", ["operator", "ForwardAuth service"])
+def test_a_log_level_that_is_none_is_named_by_its_variable(name: str, tmp_path: Path) -> None:
+    """Logs cannot be set up with it, so this is said before."""
+    said = say(PROGRAMS[name], {"PRIVATE_LLM_LOG_LEVEL": "loud"}, tmp_path)
+
+    assert "PRIVATE_LLM_LOG_LEVEL" in said
+    assert "'debug', 'info'" in said
