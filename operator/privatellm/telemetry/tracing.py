@@ -126,7 +126,7 @@ class CountingSink(SpanSink, Protocol):
 def is_wanted(environ: Mapping[str, str]) -> bool:
     """Say whether the environment wants traces to be sent."""
     is_off = environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    exporter = environ.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp"
+    exporter = environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
     has_endpoint = any(environ.get(name, "").strip() for name in _ENDPOINTS)
     return has_endpoint and exporter != "none" and not is_off
 
