@@ -14,6 +14,9 @@ from privatellm.errors import InvalidInputError
 SHORTEST_PLATFORM_KEY = 32
 """Characters of the platform key's text; shorter ones are typing mistakes or placeholders."""
 
+FILE_VARIABLE = "PRIVATE_LLM_PLATFORM_KEY_FILE"
+"""The variable that names the key's file, to every program that reads it."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlatformKey:
@@ -32,12 +35,20 @@ class PlatformKey:
             text = path.read_text().strip()
         except OSError as error:
             raise InvalidInputError(
-                f"The platform key must be a readable file; {path}: {error.strerror}."
+                f"The platform key must be a readable file; {path}: {error.strerror}. "
+                f"Mount the Secret there, or correct {FILE_VARIABLE}."
             ) from error
         except UnicodeDecodeError:
             # The error would repeat the key's bytes, so it is not kept as the cause.
-            raise InvalidInputError(f"The platform key must be text; {path} is not.") from None
-        return cls.of(text)
+            raise InvalidInputError(
+                f"The platform key must be text; {path} ({FILE_VARIABLE}) is not."
+            ) from None
+        try:
+            return cls.of(text)
+        except InvalidInputError as error:
+            raise InvalidInputError(
+                f"{path} ({FILE_VARIABLE}) holds no platform key. {error}"
+            ) from error
 
     @classmethod
     def of(cls, text: str) -> "PlatformKey":

@@ -51,8 +51,20 @@ def test_a_short_key_is_refused_without_showing_it() -> None:
     assert "change-me" not in str(raised.value)
 
 
+def test_a_file_with_a_short_key_is_named_without_showing_it(tmp_path: Path) -> None:
+    """By its path and by the variable that gives it, because a person can change those."""
+    file = tmp_path / "platform-key"
+    file.write_text("change-me\n")
+
+    with pytest.raises(InvalidInputError, match=f"{file}.*PRIVATE_LLM_PLATFORM_KEY_FILE") as raised:
+        PlatformKey.read(file)
+
+    assert "at least 32 characters; got 9" in str(raised.value)
+    assert "change-me" not in str(raised.value)
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="nowhere"):
+    with pytest.raises(InvalidInputError, match=r"nowhere.*PRIVATE_LLM_PLATFORM_KEY_FILE"):
         PlatformKey.read(tmp_path / "nowhere")
 
 
