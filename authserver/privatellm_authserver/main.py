@@ -98,7 +98,13 @@ def main() -> None:
     ).parse_args()
     try:
         settings = Settings.from_environment()
-        configure_logging(settings.log_format, settings.log_level)
+    except InvalidInputError as error:
+        # How to log is one of the settings.
+        sys.stderr.write(f"privatellm-authserver: {error}\n")
+        sys.exit(MISTAKEN)
+    configure_logging(settings.log_format, settings.log_level)
+    log = structlog.stdlib.get_logger("privatellm.authserver")
+    try:
         PlatformKey.read(settings.platform_key_file)
         with (
             spans_of("private-llm-authserver", os.environ) as spans,
@@ -106,9 +112,12 @@ def main() -> None:
             listen(settings.bind_host, settings.admin_port) as admin,
         ):
             uvloop.run(serve(settings, verify, admin, spans))
+    except InvalidInputError as error:
+        log.critical("cannot start", error=str(error))
+        sys.exit(MISTAKEN)
     except PrivateLLMError as error:
-        sys.stderr.write(f"privatellm-authserver: {error}\n")
-        sys.exit(MISTAKEN if isinstance(error, InvalidInputError) else 1)
+        log.critical("stopped", error=str(error))
+        sys.exit(1)
 
 
 if __name__ == "__main__":

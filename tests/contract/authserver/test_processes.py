@@ -1,6 +1,7 @@
 """The service as it is run: a supervisor, workers, real sockets, signals and crashes."""
 
 import asyncio
+import json
 import os
 import re
 import resource
@@ -359,12 +360,14 @@ async def test_nonsense_is_a_bad_request_and_no_log_line(service: Service, nonse
 async def test_what_cannot_work_ends_the_start_with_one_sentence(
     environment: dict[str, str], tmp_path: Path, variable: str, value: str, complaint: str
 ) -> None:
-    """A line that says what to change, and no traceback."""
+    """A line that says what to change, and no traceback; JSON as soon as the settings say how to log."""
     service = await start(environment | {variable: value}, tmp_path / "log")
 
     assert await asyncio.wait_for(service.process.wait(), SOON) == MISTAKEN
     (line,) = (tmp_path / "log").read_text().splitlines()
     assert complaint in line
+    if variable != "PUBLIC_HOST":
+        assert json.loads(line)["event"] == "cannot start"
 
 
 async def test_a_port_in_use_is_reported(
