@@ -129,6 +129,30 @@ async def test_a_long_list_is_read_in_pages(
         assert (world.index.tokens, server.lists) == (5, 2)
 
 
+async def test_a_list_confirms_no_more_than_what_was_there_when_it_was_asked_for(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    """It is read page by page, and a key that ends meanwhile may stand on a page that was read before."""
+    await server.set_fault("hold")
+    async with following(server, tmp_path) as world:
+
+        async def asked() -> bool:
+            return server.held_lists == 1
+
+        await eventually(asked, within=SOON)
+        held = clocks.uptime()
+        # The watch after it says nothing that could confirm more.
+        await server.set_fault("silent")
+
+        async def listed() -> bool:
+            return world.health.relists == 1
+
+        await eventually(listed, within=SOON)
+
+        assert world.confirmations == 1
+        assert world.index.confirmed_at < held
+
+
 async def test_a_watch_that_ends_in_its_time_confirms_and_goes_on(
     server: ApiServer, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import sys
+import time
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from auth_edge import idle_seconds
 from auth_world import CHAT, PLATFORM_KEY, Key, World, make_key
 from bare_servers import free_port
 from eventually import eventually
@@ -374,3 +376,18 @@ async def test_the_check_is_asked_on_few_connections(
         return edge.connections <= KEPT
 
     await eventually(few_are_left, within=SOON, what="the end of connections that nobody needs")
+
+
+@pytest.mark.deep
+async def test_it_is_the_edge_that_closes_an_idle_connection(edge: Edge) -> None:
+    """When its time is over, and not we before that, who cannot know that it is about to ask."""
+    key = edge.key()
+    assert await edge.say(f"/llm/{key.slug}/v1/models", key) == 200
+    asked = time.monotonic()
+
+    async def closed() -> bool:
+        return edge.connections == 0
+
+    await eventually(closed, within=idle_seconds() + SOON, what="the end of idle connections")
+
+    assert time.monotonic() - asked >= idle_seconds() - 1

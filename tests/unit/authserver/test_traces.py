@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from auth_world import PUBLIC_HOST, UPTIME, Key, World, make_key, question_for
 from privatellm.telemetry.tracing import SpanRecord, TraceIdentity
+from privatellm_authserver import clocks
 from privatellm_authserver.asgi import Audit, VerifyApp
 from privatellm_authserver.audit import BURST_LINES, AuditLog, RateLimit
 from privatellm_authserver.metrics import Meter
@@ -250,3 +251,20 @@ def test_who_wants_no_traces_runs_the_plain_application() -> None:
 
     assert type(app) is VerifyApp
     assert type(app._audit) is AuditLog
+
+
+async def test_a_worker_notes_a_hundred_spans_a_second_and_no_more() -> None:
+    """Whatever a client asks for: what a report carries and a collector gets has a bound (ADR 89)."""
+    settings = Settings(public_host=PUBLIC_HOST, platform_key_file=Path("/not/read/here"))
+    world, notes = World(), SpanNotes()
+    began = clocks.uptime()
+    world.index.confirm(began)
+    app = build_app(settings, world.index, Meter(), notes)
+    headers = [*question_for(make_key()), (b"traceparent", header())]
+    scope = {"type": "http", "path": "/auth/verify", "method": "GET", "headers": headers}
+    with capture_logs():
+        for _ in range(MOST_WAITING - 1):
+            await app(scope, _receive, _send)
+    noted, seconds = len(notes.take()), clocks.uptime() - began
+
+    assert BURST_LINES <= noted <= BURST_LINES + 100 * seconds + 1
