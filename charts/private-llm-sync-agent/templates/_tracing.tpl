@@ -13,6 +13,10 @@ credential of the collector stays in its Secret.
   value: parentbased_traceidratio
 - name: OTEL_TRACES_SAMPLER_ARG
   value: {{ divf .samplingPercent 100 | quote }}
+{{- if $.Values.extraCA.configMapName }}
+- name: OTEL_EXPORTER_OTLP_CERTIFICATE
+  value: /extra-ca/ca.crt
+{{- end }}
 {{- if .headersSecret.name }}
 - name: OTEL_EXPORTER_OTLP_HEADERS
   valueFrom:

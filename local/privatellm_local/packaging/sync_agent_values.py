@@ -257,7 +257,8 @@ class SyncAgentValues(Group):
     anyway."""
 
     extra_ca: ExtraCa = Field(default=ExtraCa(), alias="extraCA")
-    """Certificates that the agent trusts instead of the system's, for kubeconfigs that carry none."""
+    """Certificates that the agent trusts instead of the system's, for kubeconfigs that carry none and for
+    the collector of traces."""
 
 
 SYNC_AGENT = Chart(

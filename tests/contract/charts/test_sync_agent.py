@@ -154,6 +154,15 @@ def test_the_agent_is_told_of_the_collector(helm: Helm) -> None:
     assert is_wanted({name: str(value) for name, value in told.items()})
 
 
+def test_the_agent_trusts_the_same_authorities_for_its_collector(helm: Helm) -> None:
+    """OpenTelemetry brings its own list and does not read ``SSL_CERT_FILE``."""
+    values = {"otel": {"endpoint": "https://otel:4317"}, "extraCA": {"configMapName": "bundle"}}
+
+    told = tracing(render(helm, values))
+
+    assert told["OTEL_EXPORTER_OTLP_CERTIFICATE"] == "/extra-ca/ca.crt"
+
+
 def test_the_agent_traces_nothing_by_default(helm: Helm) -> None:
     """And so loads nothing that sends traces."""
     assert tracing(render(helm)) == {}
