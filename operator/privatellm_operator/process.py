@@ -151,6 +151,7 @@ class OperatorProcess:
     async def _lead(self) -> None:
         """Hold the Lease and, as long as that lasts, see the world once and work."""
         self._readiness.prepare()
+        self._journal.take_over(self._lease.led_before)
         # The first look at a large world takes longer than the Lease lasts.
         holding = asyncio.create_task(self._lease.hold(self._note_lease))
         async with contextlib.AsyncExitStack() as tenure:

@@ -94,7 +94,12 @@ def operator_settings(
 
 @asynccontextmanager
 async def leading(
-    settings: Settings, *, client: Path, watches: Path, renew_every: float = 0.3
+    settings: Settings,
+    *,
+    client: Path,
+    watches: Path,
+    renew_every: float = 0.3,
+    identity: str = LEADER,
 ) -> AsyncIterator[Operator]:
     """Run an operator; at the end of the block it is asked to stop.
 
@@ -103,13 +108,14 @@ async def leading(
         client: The kubeconfig for its passes and its Lease.
         watches: The kubeconfig for its watches.
         renew_every: Seconds between two renewals of the Lease.
+        identity: Who it is among the candidates.
     """
     clock = MovableClock()
     async with (
         await FencedClient.connect(client) as writing,
         await KubeClient.connect(watches, connection_limit=0) as watching,
     ):
-        candidate = candidacy(settings.pod.namespace, LEADER, renew_every=renew_every)
+        candidate = candidacy(settings.pod.namespace, identity, renew_every=renew_every)
         lease = Lease(writing, candidate, clock=clock)
         key = PlatformKey.of("k" * 32)
         process = OperatorProcess(settings, key, writing, watching, lease)

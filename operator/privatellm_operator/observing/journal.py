@@ -64,6 +64,16 @@ class Journal:
         self._orders = OpenOrders()
         self._ledger = FetchLedger(clock())
 
+    def take_over(self, led_before: datetime | None) -> None:
+        """Begin to lead: count the fetches that ended after another one led, and after now if none did.
+
+        Args:
+            led_before: When the leader before us said last that it leads. It counted what ended before.
+        """
+        now = self._clock()
+        # A clock that was ahead must not keep us from counting until ours has caught up.
+        self._ledger = FetchLedger(now if led_before is None else min(led_before, now))
+
     @contextmanager
     def frame(self, key: Key) -> Iterator[TellFailure]:
         """Record a pass and tell of it."""

@@ -6,7 +6,8 @@ three seconds.
 
 import asyncio
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,16 +25,19 @@ from operator_lead import (
     relayed,
 )
 from operator_passes import children_of, order
-from privatellm.api.meta import parse_time
-from privatellm.kube import KubeClient, kinds
+from privatellm.api.meta import format_time, parse_time
+from privatellm.kube import KubeClient, Manifest, kinds
 from privatellm.kube.lease import Lease, LeaseLostError
 from privatellm_operator import process
 from privatellm_operator.process import LEASE_NAME
+from privatellm_operator.render.fetcher import FETCHER
 from privatellm_operator.settings import Settings
 
 pytestmark = pytest.mark.integration
 
+FETCHES = "private_llm_fetches_total"
 LEADING = "private_llm_leading "
+PASSES = 'private_llm_reconcile_total{kind="LLMInstance",result="success"}'
 
 
 @pytest.fixture
@@ -173,3 +177,61 @@ async def test_a_leader_that_was_suspended_writes_nothing_before_it_renewed_its_
     instance = await client.get(kinds.LLM_INSTANCE, "chat", tenant)
     assert instance is not None
     assert "status" not in instance
+
+
+async def test_a_fetch_that_a_leader_counted_is_not_counted_by_the_next_one(
+    client: KubeClient,
+    bare_kubeconfig: Path,
+    slow_way: tuple[Relay, Path],
+    tenant: str,
+    system: str,
+) -> None:
+    """The next one stood by already when the fetch ended."""
+    straight = partial(leading, client=bare_kubeconfig, watches=bare_kubeconfig)
+    settings = operator_settings(tenant, system, free_port())
+    async with straight(settings) as first:
+        await first.until("leading")
+        settings = operator_settings(tenant, system, free_port())
+        async with straight(settings, identity="heir") as heir:
+            await heir.until("standby")
+            await client.create(kinds.LLM_INSTANCE, order(tenant, replicas=1))
+            ended = await _run_a_pod_that_fetched(client, tenant)
+
+            async def counted() -> bool:
+                return await first.total(FETCHES) == 1 and datetime.now(UTC) > ended
+
+            await eventually(counted, what="a fetch that ended and is counted")
+            first.process.stop()
+            await heir.until("leading")
+
+            async def looked() -> bool:
+                return await heir.metric(PASSES) > 0
+
+            await eventually(looked, what="a pass of the heir")
+            assert await heir.total(FETCHES) == 0
+
+
+async def _run_a_pod_that_fetched(client: KubeClient, tenant: str) -> datetime:
+    """Create a pod of the instance, report a fetch that ends now, and return when that is."""
+
+    async def ordered() -> Manifest | None:
+        return await client.get(kinds.DEPLOYMENT, "chat-llama", tenant)
+
+    deployment = await eventually(ordered, what="the Deployment")
+    assert deployment is not None
+    account = {"metadata": {"name": "default", "namespace": tenant}}
+    await client.create(
+        kinds.SERVICE_ACCOUNT, {"apiVersion": "v1", "kind": "ServiceAccount"} | account
+    )
+    template = deployment["spec"]["template"]
+    metadata = template["metadata"] | {"name": "chat-llama-1", "namespace": tenant}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+    await client.create(kinds.POD, pod)
+    # Kubernetes tells whole seconds; the next one is after the start of both operators.
+    ended = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
+    times = {"startedAt": format_time(ended), "finishedAt": format_time(ended)}
+    about = {"name": FETCHER, "image": "x", "imageID": "x", "ready": True, "restartCount": 0}
+    about["state"] = {"terminated": times | {"exitCode": 0, "message": "{}"}}
+    status = {"status": {"initContainerStatuses": [about]}}
+    await client.patch(kinds.POD, "chat-llama-1", tenant, status, subresource="status")
+    return ended

@@ -16,6 +16,7 @@ from privatellm.telemetry.passes import NotingClient, write_of
 from privatellm.telemetry.tracing import SpanRecord, TraceIdentity, order_of
 from privatellm_operator.metrics import Metrics
 from privatellm_operator.observing.journal import Journal
+from privatellm_operator.observing.revocations import Revocations
 from privatellm_operator.queue import Key
 from privatellm_operator.world.cache import World
 from telemetry_parts import samples, server_pod
@@ -162,6 +163,63 @@ def test_time_to_ready_and_fetches_are_counted_without_traces_too() -> None:
     assert counted["private_llm_fetches_total", "fetched"] == 1
     assert counted["private_llm_fetch_bytes_total", ""] == 12
     assert counted["private_llm_fetch_seconds_sum", ""] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("led_before", "counted"),
+    [
+        (CREATED + timedelta(minutes=1), 0),
+        (CREATED + timedelta(seconds=4), 1),
+        (None, 0),
+    ],
+    ids=["after the fetch", "before its end", "never"],
+)
+def test_a_new_leader_counts_the_fetches_that_ended_after_another_led(
+    led_before: datetime | None, counted: int
+) -> None:
+    """However long it stood by; what ended before, the other one counted."""
+    world = Passes()
+    world.now += timedelta(days=3)
+    world.put(**ready())
+    world.world[kinds.POD].put(started_pod())
+
+    world.journal.take_over(led_before)
+    world.do()
+    world.do()
+
+    assert world.figures()["private_llm_fetches_total", "fetched"] == counted
+
+
+def test_a_former_leader_whose_clock_was_ahead_keeps_no_fetch_from_being_counted() -> None:
+    """What ends from the takeover on counts."""
+    world = Passes()
+    world.put(**ready())
+
+    world.journal.take_over(CREATED + timedelta(days=1))
+    world.world[kinds.POD].put(started_pod())
+    world.do()
+
+    assert world.figures()["private_llm_fetches_total", "fetched"] == 1
+
+
+def test_a_key_whose_verifier_a_pass_removed_is_one_whose_end_is_measured() -> None:
+    """From the request that removed it to the refusal that a pod tells of."""
+    lags: list[float] = []
+    revocations = Revocations("keys", lags.append)
+    world = Passes()
+    journal = Journal(world.world, world.metrics, lambda: world.now, None, revocations)
+
+    with (
+        journal.frame(KEY),
+        passes.step(
+            "delete secrets",
+            **{"k8s.namespace.name": "keys", "private_llm.object.name": "v-abcdefghijkl"},
+        ),
+    ):
+        pass
+    revocations.hear("pod", {"abcdefghijkl": datetime.now(UTC)})
+
+    assert len(lags) == 1
 
 
 @pytest.mark.parametrize(
