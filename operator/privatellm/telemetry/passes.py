@@ -16,12 +16,16 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from privatellm.errors import AlreadyExistsError, ForbiddenError, KubernetesError, NotFoundError
 from privatellm.kube import KubeClient, Manifest
 from privatellm.kube.client import PatchType
 from privatellm.telemetry.tracing import Attribute, SpanRecord
 
 _UNTOLD: Final = frozenset({"events"})
 """Resources whose writes are no change that somebody wants to read about: they are the telling itself."""
+
+_ANSWERS: Final = (AlreadyExistsError, NotFoundError)
+"""What a write is told that spares a look before it: there is such an object, or there is none."""
 
 
 @dataclass(slots=True)
@@ -115,8 +119,7 @@ class NotingClient(KubeClient):
             return await super().request(method, path, query=query, body=body, content=content)
         write = write_of(method, path, body, content)
         is_trial = "dryRun" in (query or {})
-        name = f"{'try to ' if is_trial else ''}{write.verb} {write.resource}"
-        with step(name, **write.attributes):
+        with _writing(record, write, is_trial=is_trial):
             answer = await super().request(method, path, query=query, body=body, content=content)
         if write.resource not in _UNTOLD and not is_trial:
             record.changes.append(write.text)
@@ -141,6 +144,26 @@ class WriteFacts:
     def attributes(self) -> dict[str, Attribute]:
         """The write as attributes of a span."""
         return {"k8s.namespace.name": self.namespace, "private_llm.object.name": self.name}
+
+
+@contextmanager
+def _writing(record: PassRecord, write: WriteFacts, *, is_trial: bool) -> Iterator[None]:
+    """Note a write as a step; one that asks whether it can be done is a try, and the answer no failure."""
+    began, answer, failure = time.time_ns(), "", ""
+    try:
+        yield
+    except KubernetesError as error:
+        # Who did not expect the answer lets it end the pass, which then is what failed.
+        if isinstance(error, _ANSWERS) or (is_trial and isinstance(error, ForbiddenError)):
+            answer = type(error).__name__
+        else:
+            failure = type(error).__name__
+        raise
+    finally:
+        name = f"{'try to ' if is_trial or answer else ''}{write.verb} {write.resource}"
+        told: dict[str, Attribute] = {"private_llm.answer": answer} if answer else {}
+        attributes = write.attributes | told
+        record.steps.append(SpanRecord(name, began, time.time_ns(), attributes, failure))
 
 
 def write_of(method: str, path: str, body: Any, content: str) -> WriteFacts:
