@@ -47,7 +47,10 @@ class Dashboards(Group):
     """Dashboards for Grafana."""
 
     enabled: bool = False
-    """Render a ConfigMap for each dashboard, which Grafana's sidecar finds by a label."""
+    """Render a ConfigMap for each dashboard, which Grafana's sidecar finds by a label.
+
+    Of several releases that one Grafana sees, one is enough: people choose the release in the dashboard.
+    """
 
     labels: Annotated[dict[str, str], Field(default_factory=lambda: {"grafana_dashboard": "1"})]
     """Labels by which the sidecar selects them."""

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import alerts_promtool
-from alerts_everything import KNOWN, SLUG, everything
+from alerts_everything import KNOWN, SLUG, everything, of_another_release
 from alerts_promtool import Promtool, PromtoolError, gives, world
-from alerts_series import SCRAPE_SECONDS
+from alerts_series import SCRAPE_SECONDS, Series
+from telemetry_queries import named_in
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(alerts_promtool.BUILD_SECONDS)]
 
@@ -69,6 +71,58 @@ def test_each_query_of_a_dashboard_draws_something(
     assert asked
     drawn = world(name, everything(), promql_expr_test=[draws(one) for one in asked])
     promtool.test([], [drawn])
+
+
+def alone(series: Series) -> Series:
+    """Return the same under a name that no other release has."""
+    return replace(series, name=f"alone_{series.name}")
+
+
+def two_releases() -> Iterator[Series]:
+    """Yield the series of a release, of another one beside it, and of the first as if it were alone."""
+    for series in everything():
+        yield series
+        yield alone(series)
+    yield from of_another_release("another-release")
+
+
+def is_of_one_release(expression: str) -> Dashboard:
+    """Expect that a query gives what it would give if there were no other release."""
+    names = "|".join(named_in(expression).metrics)
+    undisturbed = re.sub(rf"\b({names})\b", r"alone_\1", expression)
+    same = f"count(({expression}) == ({undisturbed}))"
+    given = [{"labels": "{}", "value": 1}]
+    return gives(f"{same} == bool count({undisturbed}) and {same} == count({expression})", given)
+
+
+@pytest.mark.parametrize("name", ["edge", "instance", "overview", "sync"])
+def test_no_query_mixes_two_releases(
+    promtool: Promtool, dashboards: dict[str, Dashboard], name: str
+) -> None:
+    """Two leaders on the page of a release that has one would be an alarm about nothing."""
+    asked = [*queries(dashboards[name])][: -len([*queried(dashboards[name])])]
+
+    assert asked
+    mixed = world(name, two_releases(), promql_expr_test=[is_of_one_release(one) for one in asked])
+    promtool.test([], [mixed])
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "sum(private_llm_leading)",
+        "max by (resource) (sync_agent_objects)",
+        "sum by (code) (rate(traefik_entrypoint_requests_total[2m]))",
+        "histogram_quantile(0.5, sum by (le) (rate(private_llm_auth_decision_seconds_bucket[2m])))",
+        "sum(private_llm_instance_ready_replicas) / sum(private_llm_instance_wanted_replicas)",
+    ],
+)
+def test_a_query_that_mixes_two_releases_is_found(promtool: Promtool, expression: str) -> None:
+    """A sum, the higher one of two, a rate, a quantile and a quotient."""
+    mixed = world("mixed", two_releases(), promql_expr_test=[is_of_one_release(expression)])
+
+    with pytest.raises(PromtoolError):
+        promtool.test([], [mixed])
 
 
 def test_no_dashboard_is_left_out(dashboards: dict[str, Dashboard]) -> None:

@@ -11,6 +11,7 @@ import chart_helm
 from chart_helm import REPOSITORY, Helm, Manifest
 from privatellm_cli.doctor import traefik
 from privatellm_local.packaging.dashboards import DASHBOARDS
+from privatellm_local.packaging.dashboards.dashboard import MAX_STALENESS_SECONDS, RELEASE_NAMESPACE
 
 OTEL = {
     "endpoint": "http://otel.monitoring:4317",
@@ -102,9 +103,34 @@ def test_alerts_for_other_systems_come_as_the_page_says(helm: Helm) -> None:
     assert "{{" not in shown
 
 
+def filled_in(text: str, marks: dict[str, str]) -> str:
+    """Return a text with something for each of its marks."""
+    return re.sub("%[A-Z_]+%", lambda mark: marks[mark[0]], text)
+
+
+def test_a_dashboard_begins_with_its_release_and_knows_when_the_edge_closes(helm: Helm) -> None:
+    """Whatever the namespace and the values are."""
+    values = {
+        "authserver": {"maxStalenessSeconds": 240},
+        "metrics": {"dashboards": {"enabled": True}},
+    }
+    objects = chart_helm.of_kind(helm.template(values, namespace="the-second"), "ConfigMap")
+    (text,) = (item["data"]["edge.json"] for item in objects if "edge.json" in item["data"])
+    read = json.loads(text)
+
+    (age,) = (panel for panel in read["panels"] if panel["title"] == "Age of the index")
+    assert "240 in the release" in age["description"]
+    assert {
+        choice["name"]: choice["current"]["value"]
+        for choice in read["templating"]["list"]
+        if "current" in choice
+    } == {"namespace": "the-second", "edge_namespace": "the-second"}
+
+
 def test_each_dashboard_is_a_config_map_that_the_sidecar_finds(helm: Helm) -> None:
     """With the JSON as it was generated: Helm leaves Grafana's braces alone."""
     values = {"metrics": {"dashboards": {"enabled": True, "labels": {"team": "llm"}}}}
+    marks = {RELEASE_NAMESPACE: chart_helm.NAMESPACE, MAX_STALENESS_SECONDS: "60"}
     found = {
         name: (json.loads(text), item["metadata"])
         for item in chart_helm.of_kind(helm.template(values), "ConfigMap")
@@ -113,7 +139,7 @@ def test_each_dashboard_is_a_config_map_that_the_sidecar_finds(helm: Helm) -> No
     }
 
     assert {name: read for name, (read, _) in found.items()} == {
-        f"{one.name}.json": json.loads(one.to_json()) for one in DASHBOARDS
+        f"{one.name}.json": json.loads(filled_in(one.to_json(), marks)) for one in DASHBOARDS
     }
     for _, metadata in found.values():
         assert metadata["labels"].items() >= {"grafana_dashboard": "1", "team": "llm"}.items()

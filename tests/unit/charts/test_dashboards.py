@@ -43,7 +43,16 @@ def test_a_query_names_what_some_program_exposes(name: str, expression: str) -> 
     assert named.metrics
     assert named.metrics <= EXPOSED | set(TRAEFIK)
     for metric in named.metrics - set(TRAEFIK):
-        assert named.labels <= LABELS[metric] | {"pod", "le"}, metric
+        assert named.labels <= LABELS[metric] | {"namespace", "pod", "le"}, metric
+
+
+@pytest.mark.parametrize(("name", "expression"), QUERIES, ids=str)
+def test_a_query_asks_for_one_release_and_one_edge(name: str, expression: str) -> None:
+    """A cluster may have several; a contract test sees that none changes what another one's page shows."""
+    for metric in named_in(expression).metrics:
+        whose = "edge_namespace" if metric in TRAEFIK else "namespace"
+        asked = re.findall(rf"\b{metric}\b(.?[^,}}]*)", expression)
+        assert set(asked) == {f'{{namespace="${whose}"'}, name
 
 
 def test_every_metric_of_ours_is_drawn_or_has_an_alert() -> None:
@@ -73,7 +82,7 @@ def test_a_variable_takes_its_values_from_a_metric_that_exists(dashboard: Dashbo
     assert used == {choice.name for choice in dashboard.choices}
     for choice in dashboard.choices:
         (metric,) = named_in(choice.series).metrics
-        assert choice.label in LABELS[metric]
+        assert choice.label in LABELS.get(metric, set()) | {"namespace"}
 
 
 @pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda one: one.name)

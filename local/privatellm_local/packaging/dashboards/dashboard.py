@@ -1,6 +1,8 @@
 """What a dashboard is made of, and its JSON as Grafana imports it.
 
-The data source is a variable, because only the platform knows its name. Panels stand in rows of 24 columns,
+The data source is a variable, because only the platform knows its name. So is the namespace of the release:
+a cluster may hold several, and Grafana needs a dashboard once. What only a release knows stands as a mark,
+which the chart replaces. Panels stand in rows of 24 columns,
 as Grafana counts them.
 """
 
@@ -14,6 +16,12 @@ Json = dict[str, Any]
 
 SCHEMA_VERSION: Final = 39
 """Grafana's version of the format, that of Grafana 10.4; later versions migrate it."""
+
+RELEASE_NAMESPACE: Final = "%RELEASE_NAMESPACE%"
+"""Mark for the namespace of the release that brings the dashboard."""
+
+MAX_STALENESS_SECONDS: Final = "%MAX_STALENESS_SECONDS%"
+"""Mark for its ``authserver.maxStalenessSeconds``."""
 
 _COLUMNS: Final = 24
 _HEIGHT: Final = 8
@@ -80,6 +88,8 @@ class Choice:
         label: The label.
         part: Regular expression whose group is the part of the label that is taken; empty for all of it.
         is_shown: Whether people see it.
+        title: What people read before it; empty for its name.
+        first: Value that is chosen at first where it is among the values; empty for the first of them.
     """
 
     name: str
@@ -87,6 +97,8 @@ class Choice:
     label: str
     part: str = ""
     is_shown: bool = True
+    title: str = ""
+    first: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +150,10 @@ _SOURCE_CHOICE: Final[Json] = {
 
 
 def _variable(choice: Choice) -> Json:
+    chosen = {"current": {"text": choice.first, "value": choice.first}} if choice.first else {}
     return {
         "name": choice.name,
+        "label": choice.title or choice.name,
         "type": "query",
         "datasource": _SOURCE,
         "query": f"label_values({choice.series}, {choice.label})",
@@ -147,6 +161,7 @@ def _variable(choice: Choice) -> Json:
         "hide": 0 if choice.is_shown else 2,
         "refresh": 2,
         "sort": 1,
+        **chosen,
     }
 
 

@@ -3,16 +3,24 @@
 from typing import Final
 
 from privatellm.telemetry.families import authserver as families
-from privatellm_local.packaging.dashboards.dashboard import Dashboard, Panel, Query, Unit
+from privatellm_local.packaging.dashboards.dashboard import (
+    MAX_STALENESS_SECONDS,
+    Dashboard,
+    Panel,
+    Unit,
+)
 from privatellm_local.packaging.dashboards.queries import (
+    EDGE_NAMESPACE,
     TRAEFIK_CONNECTIONS,
     TRAEFIK_REQUESTS,
     TRAEFIK_SECONDS,
     foreign_quantile,
     foreign_rate,
+    foreign_summed,
     highest,
     quantile,
     rate,
+    release,
     summed,
 )
 
@@ -38,7 +46,8 @@ _CHECK: Final = (
 _INDEX: Final = (
     Panel(
         "Age of the index",
-        "Above 30 seconds a watch is broken; at 60 every request gets 503.",
+        "Above 25 seconds a watch is broken; at `authserver.maxStalenessSeconds` every request gets 503,"
+        f" at {MAX_STALENESS_SECONDS} in the release that brings this dashboard.",
         (highest(families.INDEX_AGE, "pod"),),
         Unit.SECONDS,
     ),
@@ -89,11 +98,14 @@ _TRAEFIK: Final = (
     Panel(
         "Connections",
         "Open ones at each entry point; streams hold theirs.",
-        (Query(f"sum by (entrypoint) ({TRAEFIK_CONNECTIONS})", "{{entrypoint}}"),),
+        (foreign_summed(TRAEFIK_CONNECTIONS, "entrypoint"),),
     ),
 )
 
 EDGE: Final = Dashboard(
-    "edge", "Edge", (("Check", _CHECK), ("Index", _INDEX), ("Traefik", _TRAEFIK))
+    "edge",
+    "Edge",
+    (("Check", _CHECK), ("Index", _INDEX), ("Traefik", _TRAEFIK)),
+    (release(families.WORKER_UP), EDGE_NAMESPACE),
 )
 """Traefik and the ForwardAuth service."""

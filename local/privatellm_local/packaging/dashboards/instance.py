@@ -13,15 +13,18 @@ from privatellm_local.packaging.dashboards.dashboard import (
     View,
 )
 from privatellm_local.packaging.dashboards.queries import (
+    EDGE_NAMESPACE,
     TRAEFIK_SERVICE_REQUESTS,
     TRAEFIK_SERVICE_SECONDS,
     foreign_quantile,
     foreign_rate,
     highest,
     rate,
+    release,
 )
 
 _THIS: Final = 'llm_namespace="$llm_namespace", llm_instance="$llm_instance"'
+_THERE: Final = 'namespace="$namespace"'
 _AT_THE_EDGE: Final = 'service=~".+-e-$llm_port@.+"'
 """Traefik joins namespace, Service and port; only the port tells instances apart whose names join alike."""
 
@@ -113,19 +116,21 @@ INSTANCE: Final = Dashboard(
     "One instance",
     (("State", _STATE), ("Work", _WORK), ("Edge", _EDGE)),
     (
-        Choice("llm_namespace", families.INSTANCE_INFO.name, "llm_namespace"),
+        release(families.LEADING),
+        Choice("llm_namespace", f"{families.INSTANCE_INFO.name}{{{_THERE}}}", "llm_namespace"),
         Choice(
             "llm_instance",
-            f'{families.INSTANCE_INFO.name}{{llm_namespace="$llm_namespace"}}',
+            f'{families.INSTANCE_INFO.name}{{{_THERE}, llm_namespace="$llm_namespace"}}',
             "llm_instance",
         ),
         Choice(
             "llm_port",
-            f"{families.INSTANCE_INFO.name}{{{_THIS}}}",
+            f"{families.INSTANCE_INFO.name}{{{_THERE}, {_THIS}}}",
             "slug",
             part="^(.{12})",
             is_shown=False,
         ),
+        EDGE_NAMESPACE,
     ),
 )
 """One instance, chosen by namespace and name."""

@@ -9,6 +9,7 @@ from privatellm_local.packaging.dashboards.queries import (
     highest,
     quantile,
     rate,
+    release,
     summed,
 )
 
@@ -133,5 +134,6 @@ OVERVIEW: Final = Dashboard(
         ("Surroundings", _CLOCKS),
         ("Traces", _TRACES),
     ),
+    (release(families.LEADING),),
 )
 """The whole platform."""

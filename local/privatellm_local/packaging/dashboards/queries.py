@@ -1,14 +1,15 @@
 """The queries that dashboards are written with, over metrics that exist.
 
 A family knows its type, so a query that makes no sense of it (a rate of a gauge) is a mistake that is found
-when the dashboard is generated.
+when the dashboard is generated. Each asks for the series of one release, or of one edge, which may stand
+in a namespace of its own; queries that mix two releases cannot be written here.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
 from privatellm.telemetry.families import Family, FamilyType
-from privatellm_local.packaging.dashboards.dashboard import Query
+from privatellm_local.packaging.dashboards.dashboard import RELEASE_NAMESPACE, Choice, Query
 
 WINDOW: Final = "$__rate_interval"
 """Grafana's choice of a window that holds at least four scrapes."""
@@ -27,6 +28,26 @@ TRAEFIK: Final = (
 )
 """The edge's own series, as Traefik 3.7 exposes them; a contract test asks a real one."""
 
+_OF_RELEASE: Final = 'namespace="$namespace"'
+_OF_EDGE: Final = 'namespace="$edge_namespace"'
+
+
+def release(family: Family) -> Choice:
+    """Return the variable that says whose series are shown.
+
+    Args:
+        family: What every release with such a part exposes.
+    """
+    return Choice(
+        "namespace", family.name, "namespace", title="Release in", first=RELEASE_NAMESPACE
+    )
+
+
+EDGE_NAMESPACE: Final = Choice(
+    "edge_namespace", TRAEFIK_CONNECTIONS, "namespace", title="Edge in", first=RELEASE_NAMESPACE
+)
+"""The variable that says whose edge is shown: the release's own, or the platform's in another namespace."""
+
 
 def rate(family: Family, *by: str, where: str = "", legend: str = "") -> Query:
     """Return how much a counter grows a second."""
@@ -37,6 +58,11 @@ def rate(family: Family, *by: str, where: str = "", legend: str = "") -> Query:
 def foreign_rate(series: str, *by: str, where: str = "", legend: str = "") -> Query:
     """Return how much a counter of the edge grows a second."""
     return _rate_of(series, by, where, legend)
+
+
+def foreign_summed(series: str, *by: str, legend: str = "") -> Query:
+    """Return a gauge of the edge, added up over everything but some labels."""
+    return Query(f"sum{_by(by)}({_selected(series, '')})", legend or _legend(by))
 
 
 def quantile(share: float, family: Family, *by: str, where: str = "", legend: str = "") -> Query:
@@ -82,7 +108,8 @@ def _legend(labels: Iterable[str]) -> str:
 
 
 def _selected(series: str, where: str) -> str:
-    return f"{series}{{{where}}}" if where else series
+    whose = _OF_EDGE if series in TRAEFIK else _OF_RELEASE
+    return f"{series}{{{', '.join(filter(None, (whose, where)))}}}"
 
 
 def _expect(family: Family, wanted: FamilyType) -> None:

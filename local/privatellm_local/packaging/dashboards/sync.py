@@ -4,7 +4,13 @@ from typing import Final
 
 from privatellm.telemetry.families import sync_agent as families
 from privatellm_local.packaging.dashboards.dashboard import Dashboard, Panel, Unit
-from privatellm_local.packaging.dashboards.queries import highest, quantile, rate, summed
+from privatellm_local.packaging.dashboards.queries import (
+    highest,
+    quantile,
+    rate,
+    release,
+    summed,
+)
 
 _SYNC: Final = (
     Panel(
@@ -75,6 +81,9 @@ _AGENT: Final = (
 )
 
 SYNC: Final = Dashboard(
-    "sync", "Sync", (("Changes", _SYNC), ("Objects", _OBJECTS), ("Agent", _AGENT))
+    "sync",
+    "Sync",
+    (("Changes", _SYNC), ("Objects", _OBJECTS), ("Agent", _AGENT)),
+    (release(families.LEADING),),
 )
 """The agent between workspaces and service cluster."""
