@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 
+from privatellm.kube.lease import Lease
 from privatellm_sync_agent.agent import Agent
 from privatellm_sync_agent.flags import Address
 
@@ -22,9 +23,21 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class Readiness:
     """What the process is doing, for its probes."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, lease: Lease | None) -> None:
+        """Start with nothing.
+
+        Args:
+            agent: Does the work.
+            lease: Who has it leads; ``None`` when there is only one process.
+        """
         self._agent = agent
+        self._lease = lease
         self.state = "starting"
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether the process does the work, and nobody else can be doing it."""
+        return self.state == "leading" and (self._lease is None or self._lease.is_certain())
 
     def report(self) -> tuple[bool, dict[str, object]]:
         """Return whether the process is ready, and why."""
@@ -36,7 +49,7 @@ class Readiness:
             "oldestSeconds": round(oldest, 1),
         }
         ready = self.state == "standby" or (
-            self.state == "leading" and self._agent.is_ready and oldest < OLDEST_SECONDS
+            self.is_leading and self._agent.is_ready and oldest < OLDEST_SECONDS
         )
         return ready, facts
 

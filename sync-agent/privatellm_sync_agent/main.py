@@ -88,11 +88,11 @@ async def run(flags: Flags, stop: asyncio.Event, spans: CountingSink | None = No
         agent = await unless_stopped(stop, _agent(flags, service, kcp, lease, spans))
         if agent is None:
             return
-        readiness = Readiness(agent)
+        readiness = Readiness(agent, lease)
         async with (
             listeners.probes(flags.health, readiness),
             listeners.metrics(
-                flags.metrics, registry_of(agent, lambda: readiness.state == "leading", spans)
+                flags.metrics, registry_of(agent, lambda: readiness.is_leading, spans)
             ),
         ):
             await AgentProcess(agent, lease, readiness, stop).run()

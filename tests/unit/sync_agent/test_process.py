@@ -99,8 +99,10 @@ class Running:
         self.worker = Worker(self.told)
         self.stop = asyncio.Event()
         agent = cast("Agent", self.worker)
-        self.readiness = Readiness(agent)
-        lease = Lease(cast("KubeClient", self.api), SETTINGS) if elects else None
+        self.now = 0.0
+        client = cast("KubeClient", self.api)
+        lease = Lease(client, SETTINGS, clock=lambda: self.now) if elects else None
+        self.readiness = Readiness(agent, lease)
         self._process = AgentProcess(
             agent, lease, self.readiness, self.stop, finish_seconds=finish_seconds
         )
@@ -184,6 +186,25 @@ async def test_a_process_without_a_lease_lets_its_passes_finish_as_well() -> Non
         await running.ended()
 
         assert running.told == ["a begun", "a done", "followed to the end"]
+
+
+async def test_a_process_that_was_suspended_does_not_say_that_it_leads() -> None:
+    """Before its next renewal somebody else may have the Lease."""
+    async with process() as running:
+        running.start()
+        await running.until(lambda: running.readiness.is_leading, "a leader")
+
+        running.now += SETTINGS.duration
+
+        assert running.readiness.state == "leading"
+        assert not running.readiness.is_leading
+        await running.until(lambda: running.readiness.is_leading, "a renewed Lease")
+
+
+async def test_a_process_without_a_lease_leads_from_its_beginning() -> None:
+    async with process(elects=False) as running:
+        running.start()
+        await running.until(lambda: running.readiness.is_leading, "a leader")
 
 
 async def test_a_stand_by_leaves_at_once() -> None:

@@ -122,7 +122,7 @@ def test_an_agent_whose_oldest_key_waits_too_long_is_not_ready() -> None:
     """Its workers are stuck, and the probe says for how long."""
     clock = Clock()
     queue: WorkQueue[str] = WorkQueue(clock=clock)
-    readiness = Readiness(agent_with(instances=queue))
+    readiness = Readiness(agent_with(instances=queue), None)
     readiness.state = "leading"
     queue.add("x")
     clock.seconds += OLDEST_SECONDS - 1
