@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from eventually import eventually
 from kcp_clusters import Servers
@@ -85,6 +85,10 @@ def assert_is_one_order(spans: list[Span], copy: Manifest, workspace: Workspace)
     writes = {one.name for one in spans if one.parent_span_id in syncs}
     # What made the copy, and what carried its status back.
     assert {"create llminstances", "replace llminstances/status"} <= writes
+    # The first order from a workspace is how the agent learns that its namespace is not there yet.
+    assert "try to create llminstances" in writes
+    created = [one for one in spans if "create " in one.name]
+    assert {one.name for one in created if one.status.code == Status.STATUS_CODE_ERROR} == set()
 
 
 async def test_the_agents_passes_are_in_the_trace_that_the_operator_writes(
