@@ -154,13 +154,26 @@ class Supervisor:
     async def _listen(self, reader: StreamReader, worker: WorkerState) -> None:
         """Take reports in until the worker closes its end."""
         while True:
-            line = await asyncio.wait_for(reader.readline(), self._hung_seconds)
+            line = await self._line(reader)
             if not line.endswith(b"\n"):
                 return
             report = Report.from_line(line)
             self._fleet.take(worker, report)
             if self._spans is not None:
                 write_spans(report.spans, self._spans)
+
+    async def _line(self, reader: StreamReader) -> bytes:
+        """Return the next line.
+
+        Raises:
+            TimeoutError: when the worker is silent for too long.
+        """
+        half = self._hung_seconds / 2
+        with suppress(TimeoutError):
+            return await asyncio.wait_for(reader.readline(), half)
+        # That this wait is over may only mean that we were frozen, and what was said meanwhile is not read
+        # yet: a second one reads it, before workers are killed that have done nothing wrong.
+        return await asyncio.wait_for(reader.readline(), half)
 
     async def _end_on_stop(self, process: Process, writer: StreamWriter) -> None:
         """Close our direction of the channel, which is the order to end; reports still come in.

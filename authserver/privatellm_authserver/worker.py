@@ -94,9 +94,26 @@ class Reporter:
                 continue
 
     async def tell(self) -> None:
-        """Report once."""
+        """Report once.
+
+        Raises:
+            ConnectionError: when the supervisor is gone.
+        """
+        if self._writer.is_closing():
+            # A write would be a mistake of ours to uvloop, and no news about the other end.
+            raise ConnectionResetError("The supervisor is gone.")
         self._writer.write(self._report().to_line())
         await self._writer.drain()
+
+    async def finish(self) -> None:
+        """Report for the last time, and wait until all of it has left; the end of a process would not.
+
+        Raises:
+            ConnectionError: when the supervisor is gone.
+        """
+        await self.tell()
+        self._writer.close()
+        await self._writer.wait_closed()
 
     def _report(self) -> Report:
         confirmed_at = self._index.confirmed_at
@@ -177,7 +194,7 @@ async def work(
         await _raise_failures(helpers)
         # What the last requests counted and noted; a supervisor that died wants to know nothing.
         with contextlib.suppress(ConnectionError):
-            await reporter.tell()
+            await reporter.finish()
 
 
 async def _serve_until_any(

@@ -289,7 +289,7 @@ async def test_a_worker_that_waits_for_its_index_ends_when_it_is_told(
 
 
 async def test_workers_end_with_their_supervisor(service: Service) -> None:
-    """However it died: an orphan would go on answering from an index nobody watches over."""
+    """However it died, and quietly: an orphan would answer from an index that nobody watches over."""
     workers = service.workers()
 
     service.process.kill()
@@ -299,6 +299,7 @@ async def test_workers_end_with_their_supervisor(service: Service) -> None:
         return not alive(workers)
 
     await eventually(gone, within=SOON)
+    assert "Traceback" not in service.log.read_text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

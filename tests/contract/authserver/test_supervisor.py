@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
@@ -82,9 +83,9 @@ async def until_restarted(fleet: Fleet, times: int = 1) -> None:
         'say(b\'{"tokens": "many"}\'); time.sleep(60)',
         "channel.sendall(b'x' * 5_000_000); time.sleep(60)",
         "channel.sendall(b'half a line'); sys.exit()",
-        "say(b'nonsense')",
+        "import os\nif not os.fork(): channel.recv(1)",
     ],
-    ids=["ends", "silent", "nonsense", "wrong type", "endless line", "half a line", "last words"],
+    ids=["ends", "silent", "nonsense", "wrong type", "endless line", "half a line", "silent heir"],
 )
 async def test_a_worker_that_is_of_no_use_is_started_again(program: str) -> None:
     """Whatever it does instead of reporting."""
@@ -92,6 +93,29 @@ async def test_a_worker_that_is_of_no_use_is_started_again(program: str) -> None
         await until_restarted(fleet)
 
         assert fleet.why_not_ready(60.0)
+
+
+async def test_a_supervisor_that_was_frozen_blames_no_worker_for_it() -> None:
+    """What they said meanwhile is read before anybody is called silent, and counts."""
+    program = """
+import itertools, select
+for number in itertools.count(1):
+    say(b'{"tokens": %d}' % number)
+    if select.select([channel], [], [], 0.05)[0]:
+        break
+"""
+    async with supervised(program, hung_seconds=1.0) as fleet:
+
+        async def told(tokens: int) -> bool:
+            report = fleet.workers[0].report
+            return report is not None and report.tokens >= tokens
+
+        await eventually(lambda: told(1), within=SOON, what="the first report")
+        # Nothing runs here for longer than a worker may be silent, like a process that the kernel froze.
+        time.sleep(1.5)  # noqa: ASYNC251
+        await eventually(lambda: told(20), within=SOON, what="reports from afterwards")
+
+        assert fleet.workers[0].restarts == 0
 
 
 async def test_what_a_worker_counted_survives_it() -> None:

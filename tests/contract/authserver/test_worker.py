@@ -11,10 +11,16 @@ import httpx
 
 from auth_api_server import api_server
 from auth_service import environment_for
-from auth_world import Key, make_key, question_for
+from auth_world import PLATFORM_KEY, Key, make_key, question_for
+from eventually import eventually
+from privatellm_authserver.feed import FeedHealth
+from privatellm_authserver.index import EntryReader, TokenIndex
+from privatellm_authserver.metrics import Meter
 from privatellm_authserver.reports import LONGEST_REPORT, Report
 from privatellm_authserver.serving import listen
 from privatellm_authserver.supervisor import worker_command
+from privatellm_authserver.traces import SpanNotes
+from privatellm_authserver.worker import Reporter
 
 SOON = 60.0
 TRACEPARENT = b"00-" + b"1" * 32 + b"-" + b"2" * 16 + b"-01"
@@ -88,3 +94,33 @@ async def test_a_worker_tells_what_it_counted_before_it_ends(tmp_path: Path) -> 
     assert worker.reports[-1].totals.decisions["allowed"] == 3
     spans = [span for report in worker.reports for span in report.spans]
     assert [(s.traceparent.encode(), s.decision) for s in spans] == [(TRACEPARENT, "allowed")] * 3
+
+
+async def test_the_last_report_of_a_worker_arrives_whole() -> None:
+    """Although its supervisor reads it late: the end of a process waits for nothing that is on its way."""
+    ours, theirs = socket.socketpair()
+    # What the kernel takes at once is far less than the report, and that far less than a buffer of asyncio.
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+    _, writer = await asyncio.open_connection(sock=theirs)
+    keys = [b"key%09d" % number for number in range(2_000)]
+    finishing = asyncio.create_task(reporter_of(keys, writer).finish())
+
+    async def stuck() -> bool:
+        return writer.transport.get_write_buffer_size() > 0
+
+    await eventually(stuck, within=SOON, what="a full channel")
+    assert not finishing.done()
+    reader, other = await asyncio.open_connection(sock=ours)
+    said = await asyncio.wait_for(reader.read(), SOON)
+    await asyncio.wait_for(finishing, SOON)
+    other.close()
+
+    assert Report.from_line(said).uses == {key.decode(): 1 for key in keys}
+
+
+def reporter_of(uses: list[bytes], writer: asyncio.StreamWriter) -> Reporter:
+    """Return the reporter of a worker whose keys were used so often."""
+    index, meter = TokenIndex(EntryReader(PLATFORM_KEY), max_staleness=60.0), Meter()
+    for key_id in uses:
+        meter.used(key_id)
+    return Reporter(index, meter, SpanNotes(), FeedHealth(), writer)
