@@ -111,18 +111,32 @@ for number in itertools.count(1):
     if select.select([channel], [], [], 0.05)[0]:
         break
 """
-    async with supervised(program, hung_seconds=1.0) as fleet:
+    async with supervised(program, hung_seconds=2.0) as fleet:
 
         async def told(tokens: int) -> bool:
             report = fleet.workers[0].report
             return report is not None and report.tokens >= tokens
 
         await eventually(lambda: told(1), within=SOON, what="the first report")
-        # Nothing runs here meanwhile, as in a process that the kernel froze.
-        time.sleep(1.5)  # noqa: ASYNC251
-        await eventually(lambda: told(20), within=SOON, what="reports from afterwards")
+        before = fleet.workers[0].restarts
+        freeze(2.5)
+        await eventually(lambda: told(30), within=SOON, what="reports from afterwards")
 
-        assert fleet.workers[0].restarts == 0
+        assert fleet.workers[0].restarts == before
+
+
+def freeze(seconds: float) -> None:
+    """Let nothing run for so long, from where the kernel freezes a loop: its wait for what comes in."""
+    frozen, trigger = socket.socketpair()
+    loop = asyncio.get_running_loop()
+
+    def block() -> None:
+        loop.remove_reader(frozen)
+        frozen.close()
+        time.sleep(seconds)
+
+    loop.add_reader(frozen, block)
+    trigger.close()
 
 
 async def test_what_a_worker_counted_survives_it() -> None:
