@@ -5,10 +5,12 @@ in which it must not, at no moment. How long troubles last follows from the prog
 seconds at most after a failure, a worker is started again at most half a minute after its end.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 from alerts_series import (
+    SCRAPE_SECONDS,
     Course,
     Series,
     Target,
@@ -23,10 +25,32 @@ from chart_helm import NAMESPACE
 from privatellm.api.llm_instance import InstancePhase
 from privatellm.telemetry.families import Family, authserver, operator, sync_agent
 from privatellm.telemetry.tracing import SpanResult
+from privatellm_operator.fetcher.client import READ_TIMEOUT_SECONDS
+from privatellm_operator.fetcher.request import DEFAULT_RETRIES
+from privatellm_operator.fetcher.retry import RetryPolicy
 
 FIRST: Final = EDGES[0]
 FIRST_POD: Final = {"pod": "private-llm-authserver-1"}
 OTHER_AGENT: Final = sync_agent_pod(NAMESPACE, 2)
+CRASH_BACKOFF_SECONDS: Final = 300.0
+"""How long the kubelet waits at most before it starts a failing container again."""
+
+
+def _longest_fetch_seconds() -> float:
+    """Return how long a fetcher tries a source that is silent, with the least luck in its delays."""
+    policy = RetryPolicy(DEFAULT_RETRIES)
+    delays = (policy.delay(failure, 1.0, None) for failure in range(1, DEFAULT_RETRIES + 1))
+    return (DEFAULT_RETRIES + 1) * READ_TIMEOUT_SECONDS + sum(delays)
+
+
+SILENT_FETCH_MINUTES: Final = (CRASH_BACKOFF_SECONDS + _longest_fetch_seconds()) / 60
+"""From one failure of a fetch to the next where a source takes connections and says nothing."""
+
+
+def _seen(minute: float) -> float:
+    """Return the minute of the first scrape that sees what happens at one."""
+    scrapes = 60 / SCRAPE_SECONDS
+    return math.ceil(minute * scrapes) / scrapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,8 +336,15 @@ INSTANCE_CASES: Final = (
         "PrivateLLMFetchesFail",
         "one pod tries again every five minutes; gives up after three attempts",
         _fetch_failures(*range(0, 120, 5)),
-        30,
+        25,
         _fetch_failures(0, 5, 10),
+    ),
+    Case(
+        "PrivateLLMFetchesFail",
+        "one pod asks a source that is silent; three pods did so once",
+        _fetch_failures(*(turn * SILENT_FETCH_MINUTES for turn in range(9))),
+        _seen(3 * SILENT_FETCH_MINUTES) + 10,
+        _fetch_failures(*(turn * SILENT_FETCH_MINUTES for turn in range(3))),
     ),
     Case(
         "PrivateLLMRequestsWait",
