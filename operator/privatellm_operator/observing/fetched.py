@@ -92,7 +92,7 @@ def _size(value: object) -> int:
 
 
 class FetchLedger:
-    """Tells of each fetch once, and of none that ended before this process began.
+    """Tells of each fetch once, and of none that ended before it began.
 
     It holds a bounded number of pods, so that nobody has to tell it when one is gone.
     """
