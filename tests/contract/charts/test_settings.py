@@ -71,6 +71,20 @@ def set_all(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
         monkeypatch.setenv(name, value)
 
 
+def test_a_check_that_drains_for_longer_has_longer_to_end(helm: Helm) -> None:
+    """Otherwise the kubelet would kill it before its last requests are answered."""
+    graces = [
+        chart_helm.one(
+            helm.template({"authserver": {"drainSeconds": seconds}}),
+            "Deployment",
+            "private-llm-authserver",
+        )["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
+        for seconds in (3, 25)
+    ]
+
+    assert graces == [30, 52]
+
+
 def test_the_operator_reads_every_setting(helm: Helm, monkeypatch: pytest.MonkeyPatch) -> None:
     """A value ends where it was meant to."""
     variables = environment(helm.template(EVERYTHING), "operator")
