@@ -171,11 +171,14 @@ def context_of(leaf: Entry) -> dict[str, Any]:
     if leaf.path[0] == "metrics" and len(leaf.path) > 2 and leaf.path[2] != "enabled":
         return {"metrics": {leaf.path[1]: {"enabled": True}}}
     if leaf.path[0] == "otel" and leaf.path[1] != "endpoint":
-        return {"otel": {"endpoint": "http://otel.example:4317", "headersSecret": {"name": "mine"}}}
+        otel = {"endpoint": "http://otel.example:4317", "headersSecret": {"name": "mine"}}
+        return {"otel": otel | (_OF_EDGE if leaf.path[1].startswith("edge") else {})}
     if leaf.path[0] == "portal" and leaf.path != ("portal", "enabled"):
         return {"portal": {"enabled": True}}
     return _CONTEXTS.get(leaf.path, {})
 
+
+_OF_EDGE: dict[str, Any] = {"edgeSamplingPercent": 1, "edgeHeaders": {"x-tenant": "tenant"}}
 
 _CONTEXTS: dict[tuple[str, ...], dict[str, Any]] = {
     ("extraCA", "key"): {"extraCA": {"configMapName": "bundle"}},

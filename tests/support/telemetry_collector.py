@@ -1,12 +1,15 @@
 """A collector of traces: OTLP's own service over gRPC, and its HTTP form, on loopback ports."""
 
 import gzip
+import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -29,12 +32,16 @@ class Collector:
         protocol: What it speaks, as ``OTEL_EXPORTER_OTLP_PROTOCOL`` names it.
         requests: Everything that was exported.
         metadata: Headers of each export.
+        demanded: Headers without which an export is refused.
+        refused: Headers of each export that was refused.
     """
 
     endpoint: str
     protocol: str
     requests: list[ExportTraceServiceRequest] = field(default_factory=list)
     metadata: list[dict[str, str]] = field(default_factory=list)
+    demanded: Mapping[str, str] = field(default_factory=dict)
+    refused: list[dict[str, str]] = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -67,10 +74,14 @@ class Collector:
             if attribute.key == "service.name"
         }
 
-    def take(self, request: ExportTraceServiceRequest, metadata: dict[str, str]) -> None:
-        """Take an export in."""
+    def take(self, request: ExportTraceServiceRequest, metadata: dict[str, str]) -> bool:
+        """Take an export in, unless it lacks a header; return whether it was taken."""
+        if not self.demanded.items() <= metadata.items():
+            self.refused.append(metadata)
+            return False
         self.metadata.append(metadata)
         self.requests.append(request)
+        return True
 
     def assert_discreet(self) -> None:
         """Fail when something that arrived holds a token, a hash or a backend key."""
@@ -91,16 +102,25 @@ class _Service(trace_service_pb2_grpc.TraceServiceServicer):
         self, request: ExportTraceServiceRequest, context: grpc.ServicerContext
     ) -> ExportTraceServiceResponse:
         """Take an export in."""
-        self._collector.take(request, dict(context.invocation_metadata()))
+        if not self._collector.take(request, dict(context.invocation_metadata())):
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "a header is missing")
         return ExportTraceServiceResponse()
 
 
 @contextmanager
-def grpc_collector() -> Iterator[Collector]:
-    """Run OTLP's gRPC service."""
+def grpc_collector(certificate: Path | None = None) -> Iterator[Collector]:
+    """Run OTLP's gRPC service.
+
+    Args:
+        certificate: PEM file with key and certificate of ``localhost``; absent: no TLS.
+    """
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=2))
-    port = server.add_insecure_port("127.0.0.1:0")
-    collector = Collector(f"http://127.0.0.1:{port}", "grpc")
+    if certificate is None:
+        collector = Collector(f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}", "grpc")
+    else:
+        pem = certificate.read_bytes()
+        port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([(pem, pem)]))
+        collector = Collector(f"https://localhost:{port}", "grpc")
     trace_service_pb2_grpc.add_TraceServiceServicer_to_server(_Service(collector), server)
     server.start()
     try:
@@ -111,8 +131,12 @@ def grpc_collector() -> Iterator[Collector]:
 
 
 @contextmanager
-def http_collector() -> Iterator[Collector]:
-    """Run OTLP over HTTP with protobuf bodies."""
+def http_collector(certificate: Path | None = None) -> Iterator[Collector]:
+    """Run OTLP over HTTP with protobuf bodies.
+
+    Args:
+        certificate: PEM file with key and certificate of ``localhost``; absent: no TLS.
+    """
     collector = Collector("", "http/protobuf")
 
     class Handler(BaseHTTPRequestHandler):
@@ -120,11 +144,7 @@ def http_collector() -> Iterator[Collector]:
             body = _body_of(self)
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
-            is_traces = self.path == "/v1/traces"
-            if is_traces:
-                request = ExportTraceServiceRequest.FromString(body)
-                collector.take(request, {k.lower(): v for k, v in self.headers.items()})
-            self.send_response(200 if is_traces else 404)
+            self.send_response(_status_of(collector, self, body))
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -133,6 +153,11 @@ def http_collector() -> Iterator[Collector]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         collector.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            collector.endpoint = f"https://localhost:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
@@ -141,6 +166,15 @@ def http_collector() -> Iterator[Collector]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def _status_of(collector: Collector, request: BaseHTTPRequestHandler, body: bytes) -> HTTPStatus:
+    """Take in what was posted, and return the answer's status."""
+    if request.path != "/v1/traces":
+        return HTTPStatus.NOT_FOUND
+    metadata = {name.lower(): value for name, value in request.headers.items()}
+    taken = collector.take(ExportTraceServiceRequest.FromString(body), metadata)
+    return HTTPStatus.OK if taken else HTTPStatus.UNAUTHORIZED
 
 
 def _body_of(request: BaseHTTPRequestHandler) -> bytes:

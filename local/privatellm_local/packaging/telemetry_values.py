@@ -8,6 +8,7 @@ from privatellm_local.packaging.value_types import (
     Duration,
     FilledLine,
     Group,
+    HeaderName,
     Namespace,
     OptionalName,
     Texts,
@@ -117,6 +118,15 @@ class Otel(OtelExport):
     """Percentage of the requests that the bundled edge traces, and the ForwardAuth service with it; `0`:
     none. Traefik's spans carry the request's path, which is a key's place where a client is set up wrongly:
     who sees traces must be allowed to see that. An edge of your own has its own settings."""
+
+    edge_headers: Annotated[
+        dict[HeaderName, FilledLine],
+        Field(default_factory=dict, json_schema_extra={"additionalProperties": False}),
+    ]
+    """Headers that the bundled edge sends to the collector, each with the key of its text in the Secret
+    `headersSecret.name`, such as `{authorization: edge-authorization}`. Traefik reads no list of headers:
+    that key holds `Bearer …` alone, as it is sent and with no end of line. Needed where
+    `headersSecret.name` is set and the edge traces."""
 
 
 class Logs(Group):

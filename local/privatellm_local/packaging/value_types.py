@@ -11,6 +11,7 @@ Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 OptionalNamespace = Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$")]
 Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 FilledLine = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
+HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-_A-Za-z0-9]*[A-Za-z0-9])?$")]
 Host = Annotated[str, Field(pattern=r"^(([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?)?$")]
 Url = Annotated[str, Field(pattern=r"^(https?://[^\s,]+)?$")]
 Address = Annotated[str, Field(pattern=r"^[0-9A-Fa-f.:]*$")]

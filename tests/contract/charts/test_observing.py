@@ -202,7 +202,8 @@ def test_the_bundled_edge_traces_a_share_of_the_requests(
     helm: Helm, values: dict[str, str], expected: dict[str, str]
 ) -> None:
     """To the same collector, in the form that Traefik wants."""
-    objects = helm.template({"otel": OTEL | {"edgeSamplingPercent": 5} | values})
+    edge = {"edgeSamplingPercent": 5, "headersSecret": {"name": ""}}
+    objects = helm.template({"otel": OTEL | edge | values})
     common = {"tracing.servicename": "private-llm-edge", "tracing.samplerate": "0.05"}
 
     assert of_tracing(objects) == common | expected

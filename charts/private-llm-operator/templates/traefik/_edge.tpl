@@ -39,8 +39,8 @@ entryPoints:
 ping: {entryPoint: internal}
 metrics:
   prometheus: {entryPoint: internal, addRoutersLabels: false}
+{{- if include "private-llm.edge.traces" . }}
 {{- $otel := .Values.otel }}
-{{- if and $otel.endpoint $otel.edgeSamplingPercent }}
 tracing:
   serviceName: private-llm-edge
   sampleRate: {{ divf $otel.edgeSamplingPercent 100 }}
@@ -49,8 +49,11 @@ tracing:
     grpc:
       endpoint: {{ regexReplaceAll "^https?://" $otel.endpoint "" | trimSuffix "/" }}
       insecure: {{ hasPrefix "http://" $otel.endpoint }}
+      {{- include "private-llm.edge.collector" . | nindent 6 }}
     {{- else }}
-    http: {endpoint: "{{ trimSuffix "/" $otel.endpoint }}/v1/traces"}
+    http:
+      endpoint: {{ trimSuffix "/" $otel.endpoint }}/v1/traces
+      {{- include "private-llm.edge.collector" . | nindent 6 }}
     {{- end }}
 {{- end }}
 providers:
@@ -75,6 +78,50 @@ providers:
 serversTransport:
   # A completion that is not streamed sends its headers when it is finished.
   forwardingTimeouts: {dialTimeout: 5s, responseHeaderTimeout: 0s}
+{{- end }}
+
+{{/* Whether the edge sends spans. */}}
+{{- define "private-llm.edge.traces" -}}
+{{- if and .Values.otel.endpoint .Values.otel.edgeSamplingPercent }}true{{ end }}
+{{- end }}
+
+{{/* Whether it believes the collector by the given bundle. */}}
+{{- define "private-llm.edge.trusts" -}}
+{{- if and (include "private-llm.edge.traces" .) .Values.extraCA.configMapName (hasPrefix "https://" .Values.otel.endpoint) }}true{{ end }}
+{{- end }}
+
+{{/*
+By what the edge believes the collector, and by what the collector believes the edge. Traefik gives OpenTelemetry's
+library its own headers, even when it has none, so that nothing reads OTEL_EXPORTER_OTLP_HEADERS. The kubelet puts
+the texts into the arguments.
+*/}}
+{{- define "private-llm.edge.collector" -}}
+{{- if include "private-llm.edge.trusts" . }}
+tls: {ca: /extra-ca/ca.crt}
+{{- end }}
+{{- with include "private-llm.edge.headers" . | fromJsonArray }}
+headers:
+  {{- range . }}
+  {{ .header | quote }}: "$({{ .variable }})"
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The headers of its spans, as JSON: header, key in the Secret, and the variable between them. */}}
+{{- define "private-llm.edge.headers" -}}
+{{- $otel := .Values.otel }}
+{{- $headers := list }}
+{{- if include "private-llm.edge.traces" . }}
+  {{- if and $otel.headersSecret.name (not $otel.edgeHeaders) }}
+    {{- printf "otel.edgeHeaders must name the headers that the bundled edge sends to the collector, each with the key of its text in the Secret %q, because Traefik cannot read otel.headersSecret.key; got none. Name them, as in {authorization: edge-authorization}, or set otel.edgeSamplingPercent to 0." $otel.headersSecret.name | fail }}
+  {{- else if and $otel.edgeHeaders (not $otel.headersSecret.name) }}
+    {{- fail "otel.headersSecret.name must name the Secret that has the keys in otel.edgeHeaders; got none. Name it, or leave otel.edgeHeaders empty." }}
+  {{- end }}
+  {{- range $index, $header := keys $otel.edgeHeaders | sortAlpha }}
+    {{- $headers = append $headers (dict "header" $header "key" (get $otel.edgeHeaders $header) "variable" (printf "COLLECTOR_HEADER_%d" $index)) }}
+  {{- end }}
+{{- end }}
+{{- $headers | toJson }}
 {{- end }}
 
 {{/*
