@@ -192,6 +192,10 @@ def test_nobody_is_told_of_traces_by_default(defaults: tuple[Manifest, ...]) -> 
             },
         ),
         (
+            {"protocol": "grpc", "endpoint": "https://[::1]/of/nobody"},
+            {"tracing.otlp.grpc.endpoint": "[::1]:443", "tracing.otlp.grpc.insecure": "false"},
+        ),
+        (
             {"protocol": "http/protobuf"},
             {"tracing.otlp.http.endpoint": "http://otel.monitoring:4317/v1/traces"},
         ),

@@ -47,7 +47,9 @@ tracing:
   otlp:
     {{- if eq $otel.protocol "grpc" }}
     grpc:
-      endpoint: {{ regexReplaceAll "^https?://" $otel.endpoint "" | trimSuffix "/" }}
+      {{- $host := regexReplaceAll "^https?://([^/?#]*).*$" $otel.endpoint "${1}" }}
+      # Traefik sends nothing without a port; 443 is the one to which gRPC takes the other parts.
+      endpoint: {{ regexMatch ":[0-9]+$" $host | ternary $host (printf "%s:443" $host) | quote }}
       insecure: {{ hasPrefix "http://" $otel.endpoint }}
       {{- include "private-llm.edge.collector" . | nindent 6 }}
     {{- else }}
