@@ -23,6 +23,7 @@ MACHINE = {
 WAY = {
     "requests": 90,
     "errors": 0,
+    "stale": 0,
     "per_second": 30.0,
     "p50": 2.0,
     "p99": 9.0,
@@ -210,7 +211,7 @@ def test_what_was_lost_stands_beside_the_way_that_lost_it() -> None:
     """A sum over ways would blame one for another's losses."""
     text, _ = page(everything())
 
-    assert "| 0 of 90 | 0 of 90 | 1 of 91 |" in text
+    assert "| 0 of 90 | 0 of 90 | 1 of 91 | 0 |" in text
 
 
 def test_a_planted_leak_stands_beside_what_ships_and_is_said_to_be_missed() -> None:
