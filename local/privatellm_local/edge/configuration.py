@@ -117,7 +117,8 @@ def _providers() -> dict[str, Any]:
 
 def _servers_transport() -> dict[str, Any]:
     return {
-        # A kept connection to a cluster IP stays pinned to a pod that a rollout has replaced.
+        # A kept connection to a cluster IP stays pinned to a pod that a rollout has replaced, and llama.cpp
+        # closes its own behind every stream without a word: the next request would be lost on it.
         "maxIdleConnsPerHost": -1,
         # A completion that is not streamed sends its headers when it is finished.
         "forwardingTimeouts": {"dialTimeout": "5s", "responseHeaderTimeout": "0s"},

@@ -18,7 +18,7 @@ from privatellm_local.edge import configuration, program
 
 ABOUT_THE_PLACE = re.compile(
     # Addresses, and what the embedded edge needs because EndpointSlices cannot hold loopback addresses.
-    r"entrypoints\.\w+\.address|.*\.nativelbbydefault|serverstransport\.maxidleconnsperhost"
+    r"entrypoints\.\w+\.address|.*\.nativelbbydefault"
     # How long a leaving pod goes on: a laptop's edge does not wait for streams.
     r"|entrypoints\.\w+\.transport\.lifecycle\..*"
     # Nobody stands in front of either; only one of them writes that down.

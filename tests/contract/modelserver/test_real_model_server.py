@@ -7,13 +7,16 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from privatellm_local.demo.question import QUESTION as DEMO_QUESTION
 from privatellm_local.demo.question import request_body
-from real_model_server import ENDLESS, Running, running
+from real_model_server import ENDLESS, KEY, Running, running
 
 QUESTION = request_body(DEMO_QUESTION, stream=False)
 STOP_SECONDS = 60
@@ -93,6 +96,25 @@ def test_an_answer_streams(server: Running) -> None:
     deltas = [json.loads(event)["choices"][0]["delta"] for event in events[:-1]]
     assert events[-1] == "[DONE]"
     assert "".join(delta.get("content") or "" for delta in deltas).strip() == "Paris."
+
+
+def test_a_stream_ends_its_connection_without_a_word(server: Running) -> None:
+    """HTTP says that it is kept; so the edge must keep none (ADR 90). When this fails, it may again."""
+    client = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    client.request(
+        "POST", "/v1/chat/completions", json.dumps({**QUESTION, "stream": True}), headers
+    )
+    with closing(client), client.getresponse() as answer:
+        body = answer.read()
+        announced, promised = answer.will_close, answer.headers["Keep-Alive"]
+        # Sooner than the time for which it says that it keeps an idle one.
+        client.sock.settimeout(4)
+        behind = client.sock.recv(1)
+
+    assert body.rstrip().endswith(b"data: [DONE]")
+    assert (announced, promised) == (False, "timeout=5, max=100")
+    assert behind == b""
 
 
 def test_a_stream_is_finished_before_the_server_leaves(model: Path, tmp_path: Path) -> None:

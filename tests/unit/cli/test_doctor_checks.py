@@ -20,6 +20,7 @@ SECURE = {
     "providers.kubernetesingress.allowemptyservices": "true",
     "providers.kubernetesingress.ingressclass": "traefik",
     "providers.kubernetescrd.safenaming": "true",
+    "serverstransport.maxidleconnsperhost": "-1",
     "entrypoints.web.http.aliasheadersstrategy": "delete",
     **{
         f"entrypoints.web.http.encodedcharacters.allowencoded{name}": "false"
@@ -236,6 +237,11 @@ FAULTS: dict[str, tuple[Facts, Level, str]] = {
         _edge(**{"entrypoints.web.http.aliasheadersstrategy": "keep"}),
         Level.WARNING,
         "CVE-2026-39858",
+    ),
+    "an edge that keeps connections": (
+        _edge(**{"serverstransport.maxidleconnsperhost": "200"}),
+        Level.FAILURE,
+        "maxidleconnsperhost must be -1 and is 200",
     ),
     "an old Traefik": (
         replace(HEALTHY, traefiks=(replace(HEALTHY.traefiks[0], version="3.7.9"),)),

@@ -78,6 +78,9 @@ providers:
     # Joins namespace and name unambiguously: nobody can shadow another one's middleware.
     safeNaming: {{ eq .Values.edge.middlewareSeparator "_" }}
 serversTransport:
+  # llama.cpp closes its connection behind every stream and does not announce it. On a kept one the next
+  # request would be lost, and a POST that may have arrived is never sent again: the customer gets 502.
+  maxIdleConnsPerHost: -1
   # A completion that is not streamed sends its headers when it is finished.
   forwardingTimeouts: {dialTimeout: 5s, responseHeaderTimeout: 0s}
 {{- end }}

@@ -82,6 +82,12 @@ def wanted_settings(installation: Installation) -> tuple[Setting, ...]:
             "false",
             "a Service could send prompts out of the cluster.",
         ),
+        Setting(
+            "serverstransport.maxidleconnsperhost",
+            "-1",
+            "llama.cpp closes its connections behind streams; a request on a kept one is answered 502.",
+            default="200",
+        ),
     )
     return (*common, *(s for e in installation.entry_points for s in _of_entry_point(e.lower())))
 
