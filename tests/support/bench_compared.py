@@ -12,14 +12,14 @@ alternate. `fast` is a server that answers at once, so that the proxy is what is
 llama.cpp with Gemma 3 270M and eight tokens an answer. LiteLLM has one worker, its master key and no
 database: its virtual keys, which are what compares with ours, need a PostgreSQL. Client, server and
 proxy share the machine's cores: at 16 and 64 connections most of a latency is the queue, and answers a
-second and processor time say more. Where the generator is at its limit, a way may be faster than it shows.
-To the fast server Traefik keeps its connections, which is not how it ships: what is compared there is the
-proxies' own work, and LiteLLM keeps its connections, too. To the real one it opens one for each request, as
-the embedded edge and the bundled one do, because llama.cpp closes its connection behind every stream and
-does not announce it. Straight, a request that was already under way on it then is sent once more, its latency
-being that of both, and is told as sent again, not as lost. What the edge lost of streams was cut off by
-Traefik itself, which closed its connection to a server whose answer had begun within microseconds of the
-request's last byte ([streams](../how-to/tune-the-edge.md#streams)).
+second and processor time say more. Where the generator is at its limit, a way may be faster than it
+shows. To the fast server Traefik keeps its connections, which is not how it ships: what is compared
+there is the proxies' own work, and LiteLLM keeps its connections, too. To the real one it opens one for
+each request, as the embedded edge and the bundled one do, because llama.cpp closes its connection
+behind every stream and does not announce it. Straight, a request that was already under way on it then
+is sent once more, its latency being that of both, and is told as sent again, not as lost. What the edge
+lost of streams was cut off by Traefik itself, which closed its connection to a server whose answer had
+begun within microseconds of the request's last byte ([streams](../how-to/tune-the-edge.md#streams)).
 """
 EDGE_COLUMNS = (
     *("answer", "connections", "LiteLLM / edge: p50 added", "processor time"),
