@@ -53,7 +53,10 @@ class Settings(BaseSettings):
     """
 
     drain_seconds: Annotated[float, Field(ge=0)] = 3.0
-    """Seconds from SIGTERM to the end of accepting, in which Traefik learns that this pod leaves."""
+    """Seconds from SIGTERM to the end of accepting, in which Traefik learns that this pod leaves.
+
+    The end takes up to 27 s more, which the pod's ``terminationGracePeriodSeconds`` must leave.
+    """
 
     audit_lines_per_second: Annotated[float, Field(gt=0)] = 10.0
     """Audit lines per second, per worker and outcome; the next line counts what was left out."""

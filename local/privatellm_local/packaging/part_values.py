@@ -148,7 +148,8 @@ class Authserver(Placement):
     """How long the last good index is used without word from the API server; then requests get 503."""
 
     drain_seconds: Annotated[int, Field(ge=0, le=25)] = 3
-    """Seconds a terminating pod goes on answering while the edge takes notice."""
+    """Seconds a terminating pod goes on answering while the edge takes notice. Its grace period is
+    27 seconds longer."""
 
     audit_lines_per_second: Count = 10
     """Audit lines a second, per worker and outcome."""
