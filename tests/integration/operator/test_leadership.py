@@ -5,7 +5,8 @@ three seconds.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from eventually import eventually
 from operator_lead import (
     LEADER,
     LEASE_SECONDS,
+    Operator,
     candidacy,
     leading,
     lease_of,
@@ -58,6 +60,18 @@ def settings(tenant: str, system: str) -> Settings:
     return operator_settings(tenant, system, free_port())
 
 
+@asynccontextmanager
+async def looking(
+    settings: Settings, kubeconfig: Path, slow_way: tuple[Relay, Path]
+) -> AsyncIterator[Operator]:
+    """A leader whose first look at the world lasts for as long as the relay swallows."""
+    relay, path = slow_way
+    relay.swallow()
+    async with leading(settings, client=kubeconfig, watches=path) as operator:
+        await operator.until("priming")
+        yield operator
+
+
 async def _until_held(client: KubeClient, system: str, seconds: float) -> None:
     """Wait until one holder has held the Lease for so long."""
 
@@ -77,11 +91,9 @@ async def test_a_leader_that_looks_at_a_slow_world_keeps_its_lease(
     settings: Settings,
 ) -> None:
     """A first look that takes longer than the Lease lasts; before its end nobody says that it leads."""
-    relay, path = slow_way
-    relay.swallow()
+    relay, _ = slow_way
     system = settings.pod.namespace
-    async with leading(settings, client=bare_kubeconfig, watches=path) as operator:
-        await operator.until("priming")
+    async with looking(settings, bare_kubeconfig, slow_way) as operator:
         heir = asyncio.create_task(Lease(client, candidacy(system, "heir")).acquire())
         try:
             await _until_held(client, system, 2 * LEASE_SECONDS)
@@ -103,11 +115,8 @@ async def test_a_leader_that_loses_its_lease_while_it_looks_ends(
     settings: Settings,
 ) -> None:
     """It drops its look at the world, because somebody else leads."""
-    relay, path = slow_way
-    relay.swallow()
     system = settings.pod.namespace
-    async with leading(settings, client=bare_kubeconfig, watches=path) as operator:
-        await operator.until("priming")
+    async with looking(settings, bare_kubeconfig, slow_way) as operator:
         stolen = {"spec": {"holderIdentity": "thief"}}
         await client.patch(kinds.LEASE, LEASE_NAME, system, stolen)
 
@@ -125,11 +134,7 @@ async def test_a_leader_that_is_stopped_while_it_looks_hands_over_at_once(
     settings: Settings,
 ) -> None:
     """A slow world keeps no process alive, and no candidate waiting."""
-    relay, path = slow_way
-    relay.swallow()
-    async with leading(settings, client=bare_kubeconfig, watches=path) as operator:
-        await operator.until("priming")
-
+    async with looking(settings, bare_kubeconfig, slow_way) as operator:
         operator.process.stop()
         async with asyncio.timeout(20):
             await operator.task
