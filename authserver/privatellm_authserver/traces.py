@@ -95,14 +95,13 @@ class _Note(NamedTuple):
 def _span_of(note: _Note) -> DecisionSpan:
     traceparent, seconds, ended, decision, opened = note
     began = ended - int(seconds * _NANOSECONDS)
-    span = DecisionSpan(traceparent.decode(), began, ended, decision)
-    if opened is None:
-        return span
-    return span._replace(
-        key_id=opened.key_id.decode(),
-        slug=opened.instance.slug.decode(),
-        namespace=opened.instance.namespace,
-    )
+    names = () if opened is None else _names_of(opened)
+    return DecisionSpan(traceparent.decode(), began, ended, decision, *names)
+
+
+def _names_of(opened: Allowed) -> tuple[str, str, str]:
+    instance = opened.instance
+    return opened.key_id.decode(), instance.slug.decode(), instance.namespace
 
 
 class TracingAudit:
